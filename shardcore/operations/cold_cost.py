@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from shardcore.errors import UsageError
@@ -14,7 +13,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import LookupRecorder, Meanings, Trace, tell
+from shardcore.shards.trace import Look, Meanings, Trace, tell
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -33,37 +32,37 @@ class ColdTrace:
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
-    costs = CostRecorder(fetch=fetch)
+    recorder = CostRecorder(fetch=fetch)
     try:
-        with open_shard(_cold(shard, costs), partial=True, **_cold_choices(shard.chosen, costs)) as found:
-            opening = costs.cost
-            recorder = _ColdRecorder(costs, found.meanings)
-            find = partial(found.lookup, found.parse_key(key))
+        with open_shard(_cold(shard, recorder), partial=True, **_cold_choices(shard.chosen, recorder)) as found:
+            opening = recorder.cost
+            look = _ColdLook(recorder, found.meanings)
+            parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
-                trace = tell(key, find, found.meanings, recorder, lambda: found.sections)
-            return ColdTrace(trace, opening, tuple(recorder.costs), costs.trips)
+                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
+            return ColdTrace(trace, opening, tuple(look.costs), recorder.trips)
     finally:
-        costs.close()
+        recorder.close()
 
 
-def _cold(shard: Shard, costs: CostRecorder) -> Source | Folder:
+def _cold(shard: Shard, recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
-        return ColdFolder(shard.folder, costs)
+        return ColdFolder(shard.folder, recorder)
     if shard.source is None:
         raise UsageError("a cold start can be measured for files and folders only")
-    folder = ColdFolder(shard.source.folder, costs) if shard.source.folder is not None else None
-    return ColdSource(shard.source, costs, folder, first=head_bytes(shard.source.name), owned=False)
+    folder = ColdFolder(shard.source.folder, recorder) if shard.source.folder is not None else None
+    return ColdSource(shard.source, recorder, folder, first=head_bytes(shard.source.name), owned=False)
 
 
-def _cold_choices(chosen: Mapping[str, Any], costs: CostRecorder) -> dict[str, Any]:
-    return {name: ColdFolder(value, costs) if isinstance(value, Folder) else value for name, value in chosen.items()}
+def _cold_choices(chosen: Mapping[str, Any], recorder: CostRecorder) -> dict[str, Any]:
+    return {name: ColdFolder(value, recorder) if isinstance(value, Folder) else value for name, value in chosen.items()}
 
 
-class _ColdRecorder(LookupRecorder):
-    def __init__(self, costs: CostRecorder, meanings: Meanings) -> None:
+class _ColdLook(Look):
+    def __init__(self, recorder: CostRecorder, meanings: Meanings) -> None:
         super().__init__(telling=True, meanings=meanings)
         self.costs: list[ColdCost] = []
-        self._cost_recorder, self._before = costs, costs.cost
+        self._recorder, self._told = recorder, recorder.cost
 
     def step(
         self,
@@ -75,7 +74,7 @@ class _ColdRecorder(LookupRecorder):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        now = self._cost_recorder.cost
+        now = self._recorder.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
-        self.costs.append(now - self._before)
-        self._before = now
+        self.costs.append(now - self._told)
+        self._told = now

@@ -43,7 +43,7 @@ from shardcore.shards.member_objects import JoinedObjects, Listing, Member, Memb
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -422,7 +422,7 @@ class DataSet(Shard):
         return (LoadSource("files", "Objects in the files", reads, load),)
 
     @abstractmethod
-    def route(self, key: Any, recorder: LookupRecorder) -> Sequence[str]:
+    def route(self, key: Any, look: Look) -> Sequence[str]:
         """Return the names of the members in which a parsed key may lie, most likely first; tell its step."""
 
     @property
@@ -578,30 +578,30 @@ class DataSet(Shard):
         self._unreadable = unreadable
         return JoinedObjects(parts)
 
-    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
         absent: ShardError | None = None
         damage: ShardError | None = None
-        names = self.route(key, recorder)
+        names = self.route(key, look)
         for name in names:
-            before, member = len(recorder.steps), None
+            before, member = len(look.steps), None
             try:
                 member = self.member(name)
-                ref = member.lookup(key, recorder)
+                ref = member.lookup(key, look)
             except KeyAbsent as error:
                 absent = placed_error(error, name)
                 continue
             except (FormatError, NotAShard) as error:
                 found = placed_error(error, name)
-                recorder.damaged(found, f"{name}: {error.message}")
+                look.damaged(found, f"{name}: {error.message}")
                 damage = damage or found
                 continue
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                if recorder.telling:
-                    recorder.draw(before, member.sections if member is not None else ())
-                recorder.place(before, name, said=len(names) > 1)
+                if look.telling:
+                    look.draw(before, member.sections if member is not None else ())
+                look.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
             where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
@@ -631,7 +631,7 @@ class DataSet(Shard):
         """Return all objects with a parsed key, in all members that may hold it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
-        for name in self.route(key, LookupRecorder()):
+        for name in self.route(key, Look()):
             try:
                 refs = self.member(name).lookup_all(key)
             except (FormatError, NotAShard) as error:

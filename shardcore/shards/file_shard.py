@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace import Look
 
 
 class FileShard(Shard):
@@ -42,8 +42,8 @@ class FileShard(Shard):
             `loaded`, `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables that are in memory.
         objects: Its objects.
         tree: Makes its nodes: `root()`, and `part(name)` where bytes decode to others.
-        lookup: Finds its keys: `parse(text)` and `find(key, recorder)`, and `find_all(key)` where keys come twice. None
-            for a format that overrides `lookup`.
+        lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice. None for
+            a format that overrides `lookup`.
     """
 
     file: Any
@@ -110,9 +110,9 @@ class FileShard(Shard):
         """Return what the format makes of the text of a key; see `Shard.parse_key`."""
         return text if self._lookup is None else self._lookup.parse(text)
 
-    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Find a parsed key; see `Shard.lookup`."""
-        found: ObjectRef = self._lookup.find(key, recorder)
+        found: ObjectRef = self._lookup.find(key, look)
         return found
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:

@@ -19,7 +19,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace import Look
 
 
 class Draft:
@@ -127,7 +127,7 @@ class PartialShard(Shard):
     def load_index(self, progress: Progress = no_progress) -> None:
         """There is nothing to load."""
 
-    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: str, look: Look) -> ObjectRef:
         raise self.damage or KeyAbsent(key)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:

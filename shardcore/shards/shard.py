@@ -32,7 +32,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, tell
+from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
@@ -230,7 +230,7 @@ class Shard(Displayed, ABC):
         return text
 
     @abstractmethod
-    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Find a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
 
         Raises:
@@ -241,7 +241,7 @@ class Shard(Displayed, ABC):
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key; empty when there is none."""
         try:
-            return (self.lookup(key, LookupRecorder()),)
+            return (self.lookup(key, Look()),)
         except KeyAbsent:
             return ()
 
@@ -324,7 +324,7 @@ class Shard(Displayed, ABC):
         """
         parsed = self.parse_key(self.key_text(key))
         with reading_for(ReadPurpose.LOOKUP):
-            return self.lookup(parsed, LookupRecorder())
+            return self.lookup(parsed, Look())
 
     @_operation
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
@@ -372,7 +372,7 @@ class Shard(Displayed, ABC):
         text = self.key_text(key)
         parsed = self.parse_key(text)
         with reading_for(ReadPurpose.LOOKUP):
-            return tell(text, lambda one: self.lookup(parsed, one), self.meanings, sections=lambda: self.sections)
+            return tell(text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return what can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.

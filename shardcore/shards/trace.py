@@ -170,7 +170,7 @@ class Trace(Displayed):
         return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
 
 
-class LookupRecorder:
+class Look:
     def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
         self.telling = telling
         self._meanings = meanings
@@ -245,23 +245,23 @@ class LookupRecorder:
 
 def tell(
     key: str,
-    lookup: Callable[[LookupRecorder], ObjectRef],
+    lookup: Callable[[Look], ObjectRef],
     meanings: Meanings = NO_MEANINGS,
-    recorder: LookupRecorder | None = None,
+    look: Look | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    recorder = recorder or LookupRecorder(telling=True, meanings=meanings)
+    look = look or Look(telling=True, meanings=meanings)
     try:
-        ref = lookup(recorder)
+        ref = lookup(look)
     except KeyAbsent as error:
-        recorder.draw(0, sections())
-        return Trace(key, ABSENT, tuple(recorder.steps), error=error.placed)
+        look.draw(0, sections())
+        return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
-        recorder.damaged(error)
-        recorder.draw(0, sections())
-        return Trace(key, DAMAGED, tuple(recorder.steps), error=error.placed, remedy=error.remedy)
-    recorder.draw(0, sections())
-    return Trace(key, FOUND, tuple(recorder.steps), ref=ref, described=recorder.described)
+        look.damaged(error)
+        look.draw(0, sections())
+        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
+    look.draw(0, sections())
+    return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
 
 
 def placed_step(step: Step, member: str) -> Step:

@@ -29,7 +29,7 @@ from shardcore.model.record import Value
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ class BloscpackColumn(BloscpackDataSet):
     def parse_key(self, text: str) -> BloscpackKey:
         return parse_key(text)
 
-    def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
         sizes: dict[str, Any] = {} if column.pickled else {"chunk_bytes": column.chunk_bytes}
-        recorder.step(
+        look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}"
@@ -97,46 +97,46 @@ class BloscpackColumn(BloscpackDataSet):
         if key.asked is KeyRequest.ALL:
             ref = column_ref(column, ALL, -1, "content")
             text = "The chunks one after the other, cut where the column ends."
-            recorder.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
+            look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
         if column.pickled and key.asked is not KeyRequest.CHUNK:
             raise KeyAbsent(str(key), "of pickled Python objects only chunks have keys: `0`, `1` … and `all`")
         if key.asked is KeyRequest.ELEMENT:
-            key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, recorder))
+            key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
         inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
         if key.asked is KeyRequest.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
                 text = f"None: the column has {size}."
-                recorder.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
+                look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (
                 f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
                 f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
-            recorder.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
+            look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
             inside = ColumnKey(KeyRequest.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             text = f"The column has {count}, numbered from 0."
-            recorder.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
+            look.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
             raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
-        return replace(super().lookup(inside, recorder), key=str(inside.chunk))
+        return replace(super().lookup(inside, look), key=str(inside.chunk))
 
-    def _which_byte(self, key: BloscpackKey, recorder: LookupRecorder) -> int:
+    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
         place = Span(STORAGE, 0, len(self._texts[STORAGE]))
         try:
             element = element_at(key.index, self.column.array)
         except KeyAbsent as error:
-            tell_none(error, recorder, place)
+            tell_none(error, look, place)
             raise
-        element.tell(recorder, place)
+        element.tell(look, place)
         return element.byte
 
-    def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
+    def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
         name = self.column.file_of(key.chunk).name
-        recorder.step(
+        look.step(
             "Which file",
             f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
             why="One file for each chunk: a column grows by new files, and those that are there are never moved.",

@@ -10,7 +10,7 @@ from shardcore.errors import KeyAbsent, UsageError
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 
 BYTE_WHY = "Chunks know nothing of elements: they hold raw bytes, so the element becomes the byte it begins with."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
@@ -41,8 +41,8 @@ class Element:
         sizes = plural(self.itemsize, "byte")
         return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
 
-    def tell(self, recorder: LookupRecorder, *places: Span) -> None:
-        recorder.step(
+    def tell(self, look: Look, *places: Span) -> None:
+        look.step(
             "Which byte",
             self.sentence,
             *places,
@@ -53,8 +53,8 @@ class Element:
         )
 
 
-def tell_none(error: KeyAbsent, recorder: LookupRecorder, *places: Span) -> None:
-    recorder.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
+def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
+    look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:

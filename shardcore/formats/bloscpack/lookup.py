@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shardcore.formats.bloscpack.header import Header
     from shardcore.formats.bloscpack.objects import BloscpackObjects
     from shardcore.model.drawing import Drawing
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace import Look
     from shardcore.sources.base import Source
 
 WALK_STEPS = 20
@@ -67,23 +67,23 @@ class BloscpackLookup:
     def parse(self, text: str) -> BloscpackKey:
         return parse_key(text)
 
-    def find(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
-        through = recorder.meter(self._file.source)
-        self._tell_headers(recorder)
+    def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
+        through = look.meter(self._file.source)
+        self._tell_headers(look)
         if key.asked is KeyRequest.ALL:
-            return self._whole(recorder)
+            return self._whole(look)
         number, within = key.number, None
         if key.asked is KeyRequest.ELEMENT:
-            number = self._which_byte(key, recorder)
+            number = self._which_byte(key, look)
         if key.asked is not KeyRequest.CHUNK:
-            number, within = self._which_chunk(number, recorder)
-        place = self._place(number, recorder, through)
-        if recorder.telling:
-            self._tell_chunk(self._content.stored(number, through), within, recorder)
+            number, within = self._which_chunk(number, look)
+        place = self._place(number, look, through)
+        if look.telling:
+            self._tell_chunk(self._content.stored(number, through), within, look)
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
-        recorder.step(
+        look.step(
             "Found",
             f"Chunk {number} begins at byte {place:#x}.",
             *ref.spans,
@@ -109,9 +109,9 @@ class BloscpackLookup:
                     continue
         return rows
 
-    def _tell_headers(self, recorder: LookupRecorder) -> None:
+    def _tell_headers(self, look: Look) -> None:
         header = self._header
-        recorder.step(
+        look.step(
             "Magic and version",
             f"The file begins with `blpk` and has version {header.version}.",
             Span("", 0, 5),
@@ -119,7 +119,7 @@ class BloscpackLookup:
             why="Four bytes identify the format, and the version gives the layout of the header.",
             version=header.version,
         )
-        recorder.step(
+        look.step(
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
@@ -131,7 +131,7 @@ class BloscpackLookup:
         )
         if (metadata := self._file.metadata) is not None:
             room, digest = metadata.values["max_meta_size"], metadata.checksum.size
-            recorder.step(
+            look.step(
                 "Skip the metadata",
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
                 f"{digest} of digest: it ends at byte {metadata.stop:#x}.",
@@ -158,11 +158,11 @@ class BloscpackLookup:
             return "Chunks have no digest."
         return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
 
-    def _whole(self, recorder: LookupRecorder) -> ObjectRef:
+    def _whole(self, look: Look) -> ObjectRef:
         geometry = self._file.table.geometry
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
-        recorder.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
+        look.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
     def _element(self, key: BloscpackKey) -> Element:
@@ -171,7 +171,7 @@ class BloscpackLookup:
             return element_at(key.index, array)
         return element_of(key.index, self._header.typesize, self._header.plain_size)
 
-    def _which_byte(self, key: BloscpackKey, recorder: LookupRecorder) -> int:
+    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
         metadata = self._file.metadata
         places = [metadata.stored] if metadata is not None else []
         if metadata is None and self._header.typesize:
@@ -179,17 +179,17 @@ class BloscpackLookup:
         try:
             element = self._element(key)
         except KeyAbsent as error:
-            tell_none(error, recorder, *places)
+            tell_none(error, look, *places)
             raise
-        element.tell(recorder, *places)
+        element.tell(look, *places)
         return element.byte
 
-    def _which_chunk(self, offset: int, recorder: LookupRecorder) -> tuple[int, int]:
+    def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
         size = self._header.chunk_size
         try:
             number, within = self._content.where(offset)
         except KeyAbsent as error:
-            recorder.step(
+            look.step(
                 "Which chunk",
                 f"None: {error.message}.",
                 *self._sizes_read,
@@ -205,7 +205,7 @@ class BloscpackLookup:
             why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
-        recorder.step(
+        look.step(
             "Which chunk",
             text,
             *spans,
@@ -226,11 +226,11 @@ class BloscpackLookup:
         places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
         return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
 
-    def _place(self, number: int, recorder: LookupRecorder, through: Source) -> int:
+    def _place(self, number: int, look: Look, through: Source) -> int:
         table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             count = plural(len(table), "chunk")
-            recorder.step(
+            look.step(
                 "No such chunk",
                 f"The file has {count}, numbered from 0.",
                 why=COUNT_WHY,
@@ -246,7 +246,7 @@ class BloscpackLookup:
                 reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"
                 why = f"{reason}: follow the chunks from the first"
             text = f"Slot {number} of the offsets holds {slot}, {why}."
-            recorder.step(
+            look.step(
                 "Offset slot",
                 text,
                 slots.span(number),
@@ -257,20 +257,20 @@ class BloscpackLookup:
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
-        self._tell_walk(number, recorder)
+        self._tell_walk(number, look)
         return place
 
-    def _tell_walk(self, number: int, recorder: LookupRecorder) -> None:
+    def _tell_walk(self, number: int, look: Look) -> None:
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
-        if not recorder.telling or not steps:
+        if not look.telling or not steps:
             return
         if len(steps) > WALK_STEPS:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         digest = self._header.checksum.size
         for chunk in steps:
             place, after = walk.places[chunk], walk.places[chunk + 1]
-            recorder.step(
+            look.step(
                 f"Walk past chunk {chunk}",
                 f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
                 f"{after:#x}, where chunk {chunk + 1} begins.",
@@ -280,11 +280,11 @@ class BloscpackLookup:
                 next=after,
             )
 
-    def _tell_chunk(self, stored: Stored, within: int | None, recorder: LookupRecorder) -> None:
+    def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
         from shardcore.formats.bloscpack.ruler_figures import flags_figure
 
         header, start = stored.header, stored.span.start
-        recorder.step(
+        look.step(
             "Blosc header",
             f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, this header "
             "included; "
@@ -307,7 +307,7 @@ class BloscpackLookup:
             digest = self._header.checksum.compute(stored.chunk)
             computed = digest.hex()
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
-            recorder.step(
+            look.step(
                 "Digest",
                 f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
@@ -319,9 +319,9 @@ class BloscpackLookup:
             )
             self._content.check(stored)
         if within is not None:
-            self._tell_byte(stored, within, recorder)
+            self._tell_byte(stored, within, look)
 
-    def _tell_byte(self, stored: Stored, within: int, recorder: LookupRecorder) -> None:
+    def _tell_byte(self, stored: Stored, within: int, look: Look) -> None:
         header, start = stored.header, stored.span.start
         found = map_chunk(stored.chunk, place=stored.span)
         spans = [stored.span]
@@ -330,7 +330,7 @@ class BloscpackLookup:
             slot = start + CHUNK_HEADER.size + block * BLOCK_START.size
             spans = [Span("", start + int(found.starts[block]), start + found.block_stop(block))]
             streams = int((found.stream_at[block] >= 0).sum())
-            recorder.step(
+            look.step(
                 "Block",
                 f"{within} // {header.blocksize} (blocksize) = {block}: block {block} begins at byte "
                 f"{int(found.starts[block]):#x} of the chunk and has {plural(streams, 'stream')}.",
@@ -350,7 +350,7 @@ class BloscpackLookup:
         if not header.plain_copy:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"
-        recorder.step(
+        look.step(
             "Decode",
             f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",

@@ -45,7 +45,7 @@ from shardcore.shards.dataset import DataSet, Member, Members, members_in, some_
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
@@ -249,12 +249,12 @@ class DesDataSet(DataSet):
             found.append(name)
         return found
 
-    def route(self, key: Uid, recorder: LookupRecorder) -> Sequence[str]:
+    def route(self, key: Uid, look: Look) -> Sequence[str]:
         route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
             text = f"n_bits is not known: {holders} may hold the uid."
-            recorder.step(
+            look.step(
                 "Route",
                 text,
                 why="Without n_bits the uid's number is unknown, so no file can be ruled out.",
@@ -278,11 +278,11 @@ class DesDataSet(DataSet):
         text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         figures: tuple[Figure, ...] = ()
-        if recorder.telling:
+        if look.telling:
             from shardcore.formats.des.address_figures import bits_figure
 
             figures = (bits_figure(key.text, route),)
-        recorder.step(
+        look.step(
             "Route",
             text,
             shown=figures,
@@ -343,15 +343,15 @@ class DesDataSet(DataSet):
                 raise error
         return rows
 
-    def lookup(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
+    def lookup(self, key: Uid, look: Look) -> ObjectRef:
         copies = self.retention.of(key.text)
         try:
             try:
-                ref = super().lookup(key, recorder)
+                ref = super().lookup(key, look)
             except KeyAbsent:
                 if self._routing_bits == self.n_bits:
                     raise
-                ref = super().lookup(key, recorder)  # the names lead elsewhere: in all files
+                ref = super().lookup(key, look)  # the names lead elsewhere: in all files
         except KeyAbsent:
             if not copies:
                 raise
@@ -359,7 +359,7 @@ class DesDataSet(DataSet):
         if copies:
             names = [copy.name for copy in copies]
             text = f"{plural(len(copies), 'copy is', 'copies are')} kept longer; the reference prefers them."
-            recorder.step(
+            look.step(
                 "Retention",
                 text,
                 *(copy.span for copy in copies),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shardcore.formats.des.objects import DesObjects
     from shardcore.model.drawing import Bits, Drawing
     from shardcore.model.objects import ObjectRef
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace import Look
 
 MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
@@ -59,14 +59,14 @@ class DesLookup:
     def parse(self, text: str) -> Uid:
         return Uid.parse(text)
 
-    def find(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
+    def find(self, key: Uid, look: Look) -> ObjectRef:
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
-        _tell_ends(file, recorder)
+        _tell_ends(file, look)
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
             text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
-            recorder.step(
+            look.step(
                 "Walk",
                 text,
                 index,
@@ -79,13 +79,13 @@ class DesLookup:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
-        if recorder.telling:
-            _tell_entry(file, rows, recorder)
+        if look.telling:
+            _tell_entry(file, rows, look)
         # What an object is, its sidecar states, too: that is read now.
         ref = self._objects.ref(int(rows[-1]))
-        if recorder.telling:
-            _tell_sidecar(file, ref, recorder)
-            _tell_content(file, ref, recorder)
+        if look.telling:
+            _tell_sidecar(file, ref, look)
+            _tell_content(file, ref, look)
         return ref
 
     def find_all(self, key: Uid) -> ObjectSlice:
@@ -99,10 +99,10 @@ class DesLookup:
         return self._file.entries.rows_of([key.raw])[0]
 
 
-def _tell_ends(file: DesFile, recorder: LookupRecorder) -> None:
+def _tell_ends(file: DesFile, look: Look) -> None:
     size, start = file.source.size, file.entries.data_stop
     declared = file.footer["index_size"]
-    recorder.step(
+    look.step(
         "Footer",
         f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
@@ -112,7 +112,7 @@ def _tell_ends(file: DesFile, recorder: LookupRecorder) -> None:
         index_start=start,
     )
     version = file.header["version"]
-    recorder.step(
+    look.step(
         "Header",
         f"The first {HEADER.size} bytes say DES2, version {version}.",
         Span("", 0, HEADER.size),
@@ -121,7 +121,7 @@ def _tell_ends(file: DesFile, recorder: LookupRecorder) -> None:
         version=version,
     )
     count = file.entries.declared
-    recorder.step(
+    look.step(
         "Count",
         f"The index has {plural(count, 'entry')}.",
         Span("", start, start + INDEX_HEAD.size),
@@ -150,14 +150,14 @@ def _flags_figure(flags: int, at: int) -> Bits:
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
-def _tell_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder) -> None:
+def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
     row = int(rows[-1])
     c, entry = file.entries.columns, file.entries.span(row)
     text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
     if len(rows) > 1:
         text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
     uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
-    recorder.step(
+    look.step(
         "Walk",
         text,
         entry,
@@ -172,7 +172,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder
     big = bool(c.big[row])
     if isinstance(file.entries.shape, ShapeV2):
         kind = "bit 0 is set: the content is a BigFile" if big else "bit 0 is not set: the content is in this file"
-        recorder.step(
+        look.step(
             "Flags",
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
@@ -185,7 +185,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder
         raw, head = file.entries.hash(row), at + BIGFILE_HEAD.size
         digest, tail = raw.decode("ascii", "backslashreplace"), head + len(raw)
         text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
-        recorder.step(
+        look.step(
             "Place",
             text,
             Span("", at + 1, meta.start),
@@ -195,12 +195,12 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder
             size=int(c.size[row]),
         )
     else:
-        _tell_place(file, row, recorder, at)
+        _tell_place(file, row, look, at)
     if meta.size:
         facts: dict[str, Any] = {}
         with suppress(FormatError):
             facts = file.entries.meta(row)
-        recorder.step(
+        look.step(
             "Metadata",
             "The entry ends with metadata, a JSON object.",
             meta,
@@ -210,7 +210,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder
         )
 
 
-def _tell_place(file: DesFile, row: int, recorder: LookupRecorder, at: int) -> None:
+def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
     c = file.entries.columns
     skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
     stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
@@ -225,7 +225,7 @@ def _tell_place(file: DesFile, row: int, recorder: LookupRecorder, at: int) -> N
         "compressed_size": int(c.compressed[row]),
     }
     shown = PLACE_V1_SHORT if isinstance(file.entries.shape, ShapeV1Short) else record
-    recorder.step(
+    look.step(
         "Place",
         text,
         Span("", at + skip, stop),
@@ -236,17 +236,17 @@ def _tell_place(file: DesFile, row: int, recorder: LookupRecorder, at: int) -> N
     )
 
 
-def _tell_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
+def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
-        recorder.step(
+        look.step(
             "Sidecar",
             f"The sidecar cannot be used, so it is unknown what was deleted: {file.sidecar_error.message}.",
             place,
             why=SIDECAR_WHY,
         )
     elif file.sidecar is None:
-        recorder.step(
+        look.step(
             "Sidecar",
             "No sidecar beside the shard: no object is known to be deleted.",
             why=SIDECAR_WHY,
@@ -262,7 +262,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> No
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
-        recorder.step(
+        look.step(
             "Sidecar",
             said,
             place,
@@ -273,9 +273,9 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> No
         )
 
 
-def _tell_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
+def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
-        recorder.step(
+        look.step(
             "Payload",
             "The content is not read, because the object is or may be deleted.",
             *ref.spans[:1],
@@ -284,33 +284,33 @@ def _tell_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> No
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
         text = f"{plural(ref.size, 'byte')}: too many to read along."
-        recorder.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
+        look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
     entries, row, why = file.entries, ref.row, PAYLOAD_WHY
     if entries.columns.big[row]:
         try:
             open_bigfile(file.source.folder, entries, row).close()
         except ExternalMissing as error:
-            recorder.step(
+            look.step(
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
                 why="The entry has only the name of the content; without that file the content is not available.",
             )
-            recorder.elsewhere("entry")
+            look.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 of the entry."
         why = "The content is a separate file, named by its hash: the hash proves it."
     else:
-        pieces = stream_inline(recorder.meter(file.source), entries, row)
+        pieces = stream_inline(look.meter(file.source), entries, row)
         text = (
             "The stored bytes are the content as it is."
             if ref.codec == "none"
             else f"The {ref.codec} frame is decompressed."
         )
     digest, size = sha256_of(pieces)
-    recorder.step(
+    look.step(
         "Payload",
         text,
         *ref.spans[:1],

@@ -15,7 +15,7 @@ from shardcore.model.section import tile
 from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
@@ -85,15 +85,15 @@ class MdbFile:
             for table in self.geometry.tables.values():
                 yield index.entry_links(table)
 
-    def load(self, recorder: LookupRecorder | None = None, progress: Progress = no_progress) -> MdbIndex:
-        source = self.source if recorder is None else recorder.meter(self.source)
+    def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
+        source = self.source if look is None else look.meter(self.source)
         return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
 
-    def read(self, start: int, stop: int, recorder: LookupRecorder | None = None) -> bytes:
+    def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
         index = self.index
         if index is not None:
             return index.data[start:stop]
-        return (self.source if recorder is None else recorder.meter(self.source)).read(start, stop)
+        return (self.source if look is None else look.meter(self.source)).read(start, stop)
 
     def close(self) -> None:
         self.source.close()

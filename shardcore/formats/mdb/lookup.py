@@ -38,7 +38,7 @@ from shardcore.model.text import short
 from shardcore.shards.cache import Once
 from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.file import MdbFile
@@ -138,13 +138,13 @@ class MdbLookup:
         except UsageError as error:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
-    def find(self, key: MdbKey, recorder: LookupRecorder) -> ObjectRef:
-        ref = next(self._each(key, recorder), None)
+    def find(self, key: MdbKey, look: Look) -> ObjectRef:
+        ref = next(self._each(key, look), None)
         if ref is None:
             self._check_missed(key)
             raise KeyAbsent(str(key))
-        if recorder.telling:
-            tell_content(self.file, ref, recorder)
+        if look.telling:
+            tell_content(self.file, ref, look)
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
@@ -168,7 +168,7 @@ class MdbLookup:
             )
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        return tuple(self._each(key, LookupRecorder()))
+        return tuple(self._each(key, Look()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
         rows = np.full(len(keys), -1, np.int64)
@@ -184,11 +184,11 @@ class MdbLookup:
             rows[places] = found
         return rows
 
-    def _each(self, key: MdbKey, recorder: LookupRecorder) -> Iterator[ObjectRef]:
+    def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
         geometry, plain = self.file.geometry, key.raw
         raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and geometry.key != ZERO:
-            recorder.step(
+            look.step(
                 "Apply the HMAC key",
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
@@ -198,23 +198,23 @@ class MdbLookup:
                 stored=to_text(raw),
             )
         found = False
-        for ref in _matches(self.file, key.kind, raw, recorder):
+        for ref in _matches(self.file, key.kind, raw, look):
             found = True
             yield ref
         if not found and raw != plain:
-            recorder.step(
+            look.step(
                 "Retry: the hash may be keyed already",
                 "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
                 "looked up as it is.",
                 why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
                 inputs=(geometry.key_span,),
             )
-            yield from _matches(self.file, key.kind, plain, recorder)
+            yield from _matches(self.file, key.kind, plain, look)
 
 
-def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[ObjectRef]:
+def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
     key = truncated(raw)
-    recorder.step(
+    look.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
@@ -227,33 +227,33 @@ def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> 
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
         why = "A section without records cannot hold the key: there is nothing more to look at."
-        recorder.step("Empty section", text, Span("", start, stop), why=why)
+        look.step("Empty section", text, Span("", start, stop), why=why)
         return
     table = file.geometry.tables.get(kind)
-    hits = _from_table(file, table, raw, recorder) if table else _from_walk(file, kind, raw, recorder)
+    hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
     for hit in hits:
-        yield from _compare(file, kind, raw, hit, recorder)
+        yield from _compare(file, kind, raw, hit, look)
 
 
-def _from_table(file: MdbFile, table: LookupTable, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
+def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     key, seen = truncated(raw), list[tuple[int, NDArray[Any]]]()
-    first, rows = search(lambda a, b: file.read(a, b, recorder), table, key, seen)
+    first, rows = search(lambda a, b: file.read(a, b, look), table, key, seen)
     text, spans = _searched(table, first, len(rows))
     fields = [Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else []
-    recorder.step(
+    look.step(
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         *spans,
         why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
         if len(rows)
         else "The table is sorted: between two neighbouring entries there is no other row for the key.",
-        shown=[bisection_figure(table, *seen[0], key), *fields] if recorder.telling and table.count else fields,
+        shown=[bisection_figure(table, *seen[0], key), *fields] if look.telling and table.count else fields,
         entry=first,
         entries=len(rows),
     )
     numbers = np.arange(first, first + len(rows))
     if len(rows) > _MANY:
-        same = _with_hash(file.load(recorder), table.kind, rows, raw)
+        same = _with_hash(file.load(look), table.kind, rows, raw)
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
     return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
@@ -284,8 +284,8 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
     return same
 
 
-def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
-    index = file.load(recorder)
+def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
+    index = file.load(look)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
     first = int(known.find(section, wanted)[0])
@@ -294,7 +294,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -
         last = int(np.searchsorted(known.keys, known.keys[first], "right"))
         same = (section.hashes[known.places[first:last]] == wanted).all(axis=1)
         places = first + np.flatnonzero(same)
-    recorder.step(
+    look.step(
         "Walk the section",
         f"This shard has no {kind} lookup table, so every record is compared; "
         f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
@@ -309,7 +309,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -
     return (Hit(record, chunk, -1) for record, chunk in pairs)
 
 
-def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRecorder) -> Iterator[ObjectRef]:
+def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
     places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
         table = file.geometry.tables.get(kind)
@@ -321,7 +321,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
             f"entry {hit.row} of the {kind} lookup table points at byte {header.start:#x}, where no header begins",
             span=header,
         )
-    data, entry = _records(file, kind, header, place, recorder)
+    data, entry = _records(file, kind, header, place, look)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
@@ -332,7 +332,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
     span = Span("", place.start, place.start + SIZE)
     compared = Compared("The hash in the record", raw, found[:SIZE], span, words=True)
     if found != raw:
-        recorder.step(
+        look.step(
             "Compare the whole hash",
             f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
@@ -343,7 +343,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
         return
     ref = _object(file, kind, hit, places, data, entry)
     values: dict[str, Any] = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    recorder.step(
+    look.step(
         "Compare the whole hash",
         _meaning(kind, hit, ref),
         header,
@@ -359,13 +359,13 @@ def _after(span: Span, header: Span) -> Span:
     return Span(span.source, header.stop, span.stop) if span.start == header.start else span
 
 
-def _records(file: MdbFile, kind: str, header: Span, place: Span, recorder: LookupRecorder) -> tuple[bytes, bytes]:
+def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
     if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), recorder)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
         return data, data
     if place.start - header.start > FAR:
-        return file.read(header.start, header.stop, recorder), file.read(place.start, place.stop, recorder)
-    data = file.read(header.start, place.stop, recorder)
+        return file.read(header.start, header.stop, look), file.read(place.start, place.stop, look)
+    data = file.read(header.start, place.stop, look)
     return data[:RECORD_SIZE], data[place.start - header.start :]
 
 

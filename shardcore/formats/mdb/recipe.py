@@ -20,7 +20,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
 from shardcore.shards.step_content import Fields
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16
 """Segments of a file that a told lookup follows into their xorbs."""
@@ -87,17 +87,17 @@ def indented(value: Any, level: int = 1) -> str:
     return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
-def tell_content(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
+def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     if ref.kind == FILE:
-        _tell_file(file, ref, recorder)
+        _tell_file(file, ref, look)
     else:
-        reached = _tell_range(file, *chunks_of(ref), ref.spans[0], recorder)
-        if recorder.described:
-            recorder.elsewhere("record")
+        reached = _tell_range(file, *chunks_of(ref), ref.spans[0], look)
+        if look.described:
+            look.elsewhere("record")
         if reached and ref.size <= TOLD_BYTES:
-            _tell_check(lambda: sum(map(len, stream(file, ref))), recorder)
-    if recorder.described:
-        _tell_elsewhere(ref, recorder)
+            _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+    if look.described:
+        _tell_elsewhere(ref, look)
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
@@ -107,19 +107,19 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
     return tuple(part for part in parts if part.size)
 
 
-def _tell_elsewhere(ref: ObjectRef, recorder: LookupRecorder) -> None:
-    recorder.step(
+def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
+    look.step(
         "Content elsewhere",
-        f"The {recorder.described} is found; its bytes are in xorbs that cannot be read.",
+        f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
         why="A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched separately.",
         inputs=_records_of(ref),
     )
 
 
-def _tell_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
+def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
-        recorder.step(
+        look.step(
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
             why="An empty file needs no xorb: its record is enough.",
@@ -132,23 +132,21 @@ def _tell_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
         place = block.entry_span(number)
         fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
         record = Fields(FILE_ENTRY, place.start, fields)
-        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, recorder, record)
+        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
     if len(block.segments) > TOLD_SEGMENTS:
         more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
         rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
-        recorder.step(
+        look.step(
             "More segments",
             f"{more} in the same way; they are not listed.",
             why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
     if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream(file, ref))), recorder)
+        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_range(
-    file: MdbFile, text: str, first: int, last: int, place: Span, recorder: LookupRecorder, *shown: Fields
-) -> bool:
+def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
@@ -156,12 +154,12 @@ def _tell_range(
         if source_lost(error):
             raise
         missing = isinstance(error, ExternalMissing)
-        recorder.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
+        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
         if missing:
-            recorder.elsewhere("recipe")
+            look.elsewhere("recipe")
         return False
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
-    recorder.step(
+    look.step(
         OPEN,
         f"In xorb {text[:16]}… {chunks} stored at bytes {ends_text(span.start, span.stop)} of its file, "
         f"which decompress to bytes {ends_text(*unpacked)} of the plain xorb.",
@@ -184,17 +182,17 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Callable[[], int], recorder: LookupRecorder) -> None:
-    inputs = tuple(dict.fromkeys(span for step in recorder.steps if step.title == OPEN for span in step.spans))
+def _tell_check(read: Callable[[], int], look: Look) -> None:
+    inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()
     except ShardError as error:
         if source_lost(error):
             raise
         spans = [error.span] if error.span else []
-        recorder.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
+        look.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
         return
-    recorder.step(
+    look.step(
         "Decompress and check",
         f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
         why=CHECK_WHY,

@@ -65,7 +65,7 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import LookupRecorder, Trace
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
@@ -235,12 +235,12 @@ class NeuroglancerDataSet(DataSet):
     def parse_key(self, text: str) -> KeyLocation:
         return self.origin.spec.place(parse_key(text), routed=True)
 
-    def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
-        tell_route(key, self.origin, recorder)
+    def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
+        tell_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
-            recorder.step(
+            look.step(
                 "No such shard",
                 f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
                 why="The file of a key is computed, so a missing one is an answer: no other file needs a look.",
@@ -404,7 +404,7 @@ class NeuroglancerKeySpaces(DataSet):
     def open_member(self, name: str, source: Source) -> Shard:
         raise self._unchosen(self.folder)
 
-    def route(self, key: object, recorder: LookupRecorder) -> Sequence[str]:
+    def route(self, key: object, look: Look) -> Sequence[str]:
         raise self._unchosen(self.folder)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:

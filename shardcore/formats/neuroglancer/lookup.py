@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.model.drawing import Figure
     from shardcore.model.objects import ObjectRef
-    from shardcore.shards.trace import LookupRecorder
+    from shardcore.shards.trace import Look
     from shardcore.sources.base import Source
 
 _FIGURES = "shardcore.formats.neuroglancer.bits_figures"
@@ -57,18 +57,18 @@ class NeuroglancerLookup:
     def parse(self, text: str) -> KeyLocation:
         return self._file.spec.place(parse_key(text))
 
-    def find(self, key: KeyLocation, recorder: LookupRecorder) -> ObjectRef:
+    def find(self, key: KeyLocation, look: Look) -> ObjectRef:
         file = self._file
         if not key.routed:
-            tell_route(key, file.origin, recorder)
+            tell_route(key, file.origin, look)
         self._check_shard(key)
-        source = recorder.meter(file.source)
-        start, stop = _pair(file, key, source, recorder)
+        source = look.meter(file.source)
+        start, stop = _pair(file, key, source, look)
         entries, size = file.levels.minishard(key.minishard, source, (start, stop))
         gzipped = file.spec.minishard_index_encoding == "gzip"
         text = _decompressed(stop - start, size) if gzipped else plural(size, "byte")
         rows = row_spans(len(entries), start, stop, gzipped=gzipped)
-        recorder.step(
+        look.step(
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
@@ -77,13 +77,13 @@ class NeuroglancerLookup:
             decoded_size=size,
             keys=len(entries),
         )
-        at = _position(file, entries, key, rows, recorder)
+        at = _position(file, entries, key, rows, look)
         ref = self._objects.of_entry(entries, at)
-        _tell_place(entries, at, rows, file.base, recorder)
+        _tell_place(entries, at, rows, file.base, look)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
-        if recorder.telling:
-            _tell_value(file, ref, source, recorder)
+        if look.telling:
+            _tell_value(file, ref, source, look)
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
@@ -122,12 +122,12 @@ _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever t
 _MEANING_WHY = "A shard stores bytes under numbers; only the info has their meaning."
 
 
-def tell_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> None:
-    if not recorder.telling:
+def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
+    if not look.telling:
         return
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
-    recorder.step(
+    look.step(
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
@@ -140,7 +140,7 @@ def tell_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> 
     text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, with the remainder forgotten."
     if not shift:
         text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
-    recorder.step(
+    look.step(
         "Drop low bits",
         text,
         why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
@@ -154,7 +154,7 @@ def tell_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> 
     same = spec.hash == IDENTITY
     which = "shifted key" if shift else "key"
     hashed = f"The hash is identity: the {which} itself is" if same else f"MurmurHash3 of the {which}'s 8 bytes gives"
-    recorder.step(
+    look.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
         why="Without a hash the order of the keys is kept: a reader of many neighbours opens few minishards."
@@ -169,7 +169,7 @@ def tell_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> 
         shown=(hash_figure(spec, place),) if same else (mixing_figure(place), hash_figure(spec, place)),
     )
     name = spec.shard_name(place.shard)
-    recorder.step(
+    look.step(
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
@@ -200,7 +200,7 @@ def spec_text(spec: ShardingSpec) -> str:
     )
 
 
-def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
+def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look) -> tuple[int, int]:
     span = pair_span(place.minishard)
     start, stop = file.levels.pair(place.minishard, source)
     base = file.base
@@ -208,7 +208,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, recorder: 
     fields = Fields(SHARD_INDEX_ENTRY, span.start, offsets, relative=True)
     if start == stop:
         hint = _elsewhere(file, place)
-        recorder.step(
+        look.step(
             "Shard index entry",
             f"Minishard {place.minishard} is empty: the key is not here{hint}.",
             span,
@@ -217,7 +217,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, recorder: 
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
-    recorder.step(
+    look.step(
         "Shard index entry",
         f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
         f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
@@ -245,29 +245,25 @@ def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
 
 
 def _position(
-    file: NeuroglancerFile,
-    entries: MinishardEntries,
-    place: KeyLocation,
-    rows: tuple[Span, Span, Span],
-    recorder: LookupRecorder,
+    file: NeuroglancerFile, entries: MinishardEntries, place: KeyLocation, rows: tuple[Span, Span, Span], look: Look
 ) -> int:
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         hint = _elsewhere(file, place)
         near = int(np.searchsorted(entries.ids, np.uint64(place.key)))
-        recorder.step(
+        look.step(
             "Keys",
             f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
             why="A key can only be in this minishard; comparing all of its keys proves that it is absent.",
-            shown=(keys_figure(entries, rows, near, found=False),) if recorder.telling else (),
+            shown=(keys_figure(entries, rows, near, found=False),) if look.telling else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
     at = int(found[0])
     more = f"; {plural(len(found) - 1, 'more has', 'more have')} the same key" if len(found) > 1 else ""
-    recorder.step(
+    look.step(
         "Keys",
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
@@ -275,7 +271,7 @@ def _position(
         why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
-        shown=(keys_figure(entries, rows, at, found=True),) if recorder.telling else (),
+        shown=(keys_figure(entries, rows, at, found=True),) if look.telling else (),
     )
     return at
 
@@ -284,30 +280,28 @@ def _none_of(count: int) -> str:
     return "the one key here is another one: it" if count == 1 else f"none of the {count:,} keys"
 
 
-def _tell_place(
-    entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, recorder: LookupRecorder
-) -> None:
+def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = (
         f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
     )
-    recorder.step(
+    look.step(
         "Place of the value",
         text,
         *used,
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
         start=str(start),
         size=str(size),
-        shown=(places_figure(entries, rows, base, at),) if recorder.telling else (),
+        shown=(places_figure(entries, rows, base, at),) if look.telling else (),
     )
 
 
-def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, recorder: LookupRecorder) -> None:
+def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
         text = f"{plural(span.size, 'stored byte')}: too many to read along."
-        recorder.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
+        look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
     digest, size, head = hashlib.sha256(), 0, list[bytes]()
@@ -318,12 +312,12 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, recorder
             head.append(piece)
             if size > TOLD_LIMIT:
                 text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
-                recorder.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
+                look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
         if source_lost(error):
             raise
-        recorder.step(
+        look.step(
             "Value",
             f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",
             span,
@@ -332,7 +326,7 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, recorder
         )
         return
     text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
-    recorder.step(
+    look.step(
         "Value",
         text,
         span,
@@ -341,14 +335,14 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, recorder
         size=size,
         sha256=digest.hexdigest(),
     )
-    _tell_meaning(file, ref, b"".join(head), recorder)
+    _tell_meaning(file, ref, b"".join(head), look)
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
-def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recorder: LookupRecorder) -> None:
+def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
     space = file.origin.space
     span = ref.spans[0]
     try:
@@ -360,7 +354,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recorder:
                 f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
                 f"{count:,} of {plural(fragments.size, 'byte')} in all."
             )
-            recorder.step(
+            look.step(
                 "Meaning",
                 text,
                 fragments,
@@ -372,7 +366,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recorder:
             return
         cell = cell_of(space, int(ref.key or 0))
     except FormatError as error:
-        recorder.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
+        look.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
         return
     values: dict[str, Any] = {"kind": space.kind.value}
     text = f"The value of one {space.kind.object_kind}."
@@ -389,7 +383,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recorder:
     if cell is not None and grid is not None:
         curve = curve_figure(cell, grid)
         shown = [morton_figure(key, grid), cell_figure(cell, grid), *([curve] if curve is not None else [])]
-    recorder.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
+    look.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

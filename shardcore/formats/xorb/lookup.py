@@ -19,7 +19,7 @@ from shardcore.model.objects import ObjectRef, ObjectSlice
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.format import lazily
-from shardcore.shards.trace import LookupRecorder
+from shardcore.shards.trace import Look
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.file import XorbFile
@@ -73,29 +73,29 @@ class XorbLookup:
             forms = f"the number of a chunk, its hash (64 hex digits), or `{ALL}`"
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
-    def find(self, key: XorbKey, recorder: LookupRecorder) -> ObjectRef:
+    def find(self, key: XorbKey, look: Look) -> ObjectRef:
         if key == XorbKey():
-            return self._all(recorder)
-        self._tell_info(recorder)
+            return self._all(look)
+        self._tell_info(look)
         number = key.number
         if key.raw is not None:
-            number = next(iter(self._with_hash(key.raw, recorder)), None)
+            number = next(iter(self._with_hash(key.raw, look)), None)
         if number is None or number >= self.file.records.count:
             if key.number is not None:
                 count = self.file.records.count
                 text = f"The xorb has {plural(count, 'chunk')}, numbered from 0: number {key.number} is not among them."
                 why = "Chunks are numbered without gaps, so their count proves that this one does not exist."
-                recorder.step("Count the chunks", text, self._count_span, why=why, chunks=count)
+                look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
                 raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
             raise KeyAbsent(str(key))
-        return self._chunk(number, recorder)
+        return self._chunk(number, look)
 
     def find_all(self, key: XorbKey) -> Sequence[ObjectRef]:
         if key.raw is not None:
-            return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, LookupRecorder()), np.int64))
+            return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, Look()), np.int64))
         try:
-            return (self.find(key, LookupRecorder()),)
+            return (self.find(key, Look()),)
         except KeyAbsent:
             return ()
 
@@ -104,7 +104,7 @@ class XorbLookup:
         rows = np.full(len(keys), -1, np.int64)
         for place, key in enumerate(keys):
             if key.raw is not None:
-                rows[place] = next(iter(self._with_hash(key.raw, LookupRecorder())), -1)
+                rows[place] = next(iter(self._with_hash(key.raw, Look())), -1)
             elif key.number is not None and key.number < count:
                 rows[place] = key.number
         return rows
@@ -128,12 +128,12 @@ class XorbLookup:
         start = part[1].start + number * part[0].record.size
         return Span("", start, start + part[0].record.size)
 
-    def _tell_info(self, recorder: LookupRecorder) -> None:
+    def _tell_info(self, look: Look) -> None:
         block = self.file.info_span
         if not block.size:
             return
         length = block.size - INFO_LENGTH.size
-        recorder.step(
+        look.step(
             "Find the info block",
             f"The last {INFO_LENGTH.size} bytes say that the info block has {plural(length, 'byte')}: it begins at "
             f"byte {block.start:#x}, where the chunk records end.",
@@ -145,10 +145,10 @@ class XorbLookup:
             info_start=block.start,
         )
 
-    def _all(self, recorder: LookupRecorder) -> ObjectRef:
+    def _all(self, look: Look) -> ObjectRef:
         records = self.file.records
         span = Span("", 0, records.stop)
-        recorder.step(
+        look.step(
             "Take all chunks",
             f"{plural(records.count, 'chunk')}, one after the other.",
             span,
@@ -158,9 +158,9 @@ class XorbLookup:
         size = -1 if records.unpacked_ends is None else int(records.unpacked_ends[-1]) if records.count else 0
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
-    def _with_hash(self, raw: bytes, recorder: LookupRecorder) -> list[int]:
+    def _with_hash(self, raw: bytes, look: Look) -> list[int]:
         listed = self.file.records.hashes is not None
-        hashes = self.file.hashes(recorder.meter(self.file.source))
+        hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
         found = f"chunk {same[0]} has this hash" if same else "no chunk has this hash"
         why = "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed."
@@ -174,9 +174,9 @@ class XorbLookup:
         spans = [part[1] if part is not None and listed else self._walked]
         if same and listed:
             spans.append(self._listed("chunk hashes", same[0]))
-        recorder.step(title, text, *spans, why=why, hashes=len(hashes), same=len(same))
+        look.step(title, text, *spans, why=why, hashes=len(hashes), same=len(same))
         if not listed and not same:
-            self._check_absence(hashes, recorder.meter(self.file.source))
+            self._check_absence(hashes, look.meter(self.file.source))
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
@@ -189,13 +189,13 @@ class XorbLookup:
         if fault is not None:
             raise FormatError(fault.message, span=fault.span)
 
-    def _chunk(self, number: int, recorder: LookupRecorder) -> ObjectRef:
+    def _chunk(self, number: int, look: Look) -> ObjectRef:
         span = self.file.records.span(number)
         begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
         # Its own end comes first: the object that it belongs to is the one that is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
-        recorder.step(
+        look.step(
             "Place of the chunk",
             f"{walked}Chunk {number}: its record ends at byte {span.stop:#x}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
@@ -204,10 +204,10 @@ class XorbLookup:
             start=span.start,
             stop=span.stop,
             at={} if walked else dict(zip(("stop", "start"), ends, strict=False)),
-            shown=(sums_figure(self.file.records, number),) if recorder.telling else (),
+            shown=(sums_figure(self.file.records, number),) if look.telling else (),
         )
-        ref = self.objects.ref_at(number, recorder.meter(self.file.source).read)
-        recorder.step(
+        ref = self.objects.ref_at(number, look.meter(self.file.source).read)
+        look.step(
             "Read the record's header",
             f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'uncompressed byte')} are "
             "stored in "
@@ -220,8 +220,8 @@ class XorbLookup:
             size=ref.size,
             at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
-        if recorder.telling:
-            self._tell_content(number, ref, recorder)
+        if look.telling:
+            self._tell_content(number, ref, look)
         return ref
 
     @staticmethod
@@ -229,8 +229,8 @@ class XorbLookup:
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 
-    def _tell_content(self, number: int, ref: ObjectRef, recorder: LookupRecorder) -> None:
-        size = plural(len(self.file.check_chunk(recorder.meter(self.file.source), number)), "byte")
+    def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
+        size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
         content = (
             f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"
         )
@@ -241,5 +241,4 @@ class XorbLookup:
             checked = "the computed hash equals the stored one"
             why = "The hash detects a corrupt chunk."
             hashes.append(self._listed("chunk hashes", number))
-        text = f"The chunk has {content}; {checked}."
-        recorder.step("Read and check the chunk", text, ref.spans[0], *hashes, why=why)
+        look.step("Read and check the chunk", f"The chunk has {content}; {checked}.", ref.spans[0], *hashes, why=why)

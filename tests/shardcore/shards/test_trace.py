@@ -12,7 +12,7 @@ from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import LookupRecorder, tell
+from shardcore.shards.trace import Look, tell
 from shardcore.sources.memory import BytesSource
 
 REF = ObjectRef("k", 0, ())
@@ -22,15 +22,15 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
     """Reads are counted to the step that follows them, over all sources, and once."""
     one, two = BytesSource(bytes(100)), BytesSource(bytes(100))
 
-    def lookup(recorder: LookupRecorder) -> ObjectRef:
-        assert recorder.meter(one) is recorder.meter(one)
-        assert recorder.meter(recorder.meter(one)) is recorder.meter(one)
-        recorder.meter(one).read(0, 10)
-        recorder.meter(two).read_many([(0, 5), (9, 9)])
-        recorder.step("Read", "Two ranges.", Span("", 0, 10), number=7)
-        recorder.step("Think", "Nothing read.")
-        recorder.meter(one).read(3, 4)
-        recorder.step("Read again", "One more.")
+    def lookup(look: Look) -> ObjectRef:
+        assert look.meter(one) is look.meter(one)
+        assert look.meter(look.meter(one)) is look.meter(one)
+        look.meter(one).read(0, 10)
+        look.meter(two).read_many([(0, 5), (9, 9)])
+        look.step("Read", "Two ranges.", Span("", 0, 10), number=7)
+        look.step("Think", "Nothing read.")
+        look.meter(one).read(3, 4)
+        look.step("Read again", "One more.")
         return REF
 
     trace = tell("k", lookup)
@@ -42,16 +42,16 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
 
 def test_silent_lookups_keep_no_steps() -> None:
     """`find` does not collect what nobody reads."""
-    recorder = LookupRecorder()
-    recorder.step("a", "b")
-    assert recorder.steps == []
+    look = Look()
+    look.step("a", "b")
+    assert look.steps == []
 
 
 def test_an_absent_key_ends_at_its_proof() -> None:
     """The last step stays the one that proved it."""
 
-    def lookup(recorder: LookupRecorder) -> ObjectRef:
-        recorder.step("Look", "The slot holds another key.")
+    def lookup(look: Look) -> ObjectRef:
+        look.step("Look", "The slot holds another key.")
         raise KeyAbsent("k")
 
     trace = tell("k", lookup)
@@ -64,7 +64,7 @@ def test_an_absent_key_ends_at_its_proof() -> None:
 def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
     """A lookup that damage ends says where."""
 
-    def lookup(recorder: LookupRecorder) -> ObjectRef:
+    def lookup(look: Look) -> ObjectRef:
         raise error
 
     trace = tell("k", lookup)
@@ -75,7 +75,7 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
 def test_errors_of_the_source_are_raised() -> None:
     """A lost connection is no property of the shard."""
 
-    def lookup(recorder: LookupRecorder) -> ObjectRef:
+    def lookup(look: Look) -> ObjectRef:
         raise SourceError("gone")
 
     with pytest.raises(SourceError):
