@@ -237,18 +237,18 @@ def test_patience_is_for_the_whole_thing(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(remote, "time", SimpleNamespace(monotonic=lambda: now))
     broken = Broken(errors.TimedOut("no answer"))
     thing = remote.RemoteSession(RemoteOptions(patience=60))
-    assert thing.patient(broken, 0.5) == 0.5
+    assert thing.checked_pause(broken, 0.5) == 0.5
     now = 59.0
-    assert thing.patient(broken, 0.5) == 0.5
-    thing.fine()
+    assert thing.checked_pause(broken, 0.5) == 0.5
+    thing.mark_healthy()
     now = 70.0
-    thing.patient(broken, 0.5)
+    thing.checked_pause(broken, 0.5)
     now = 129.0
-    thing.patient(broken, 0.5)
+    thing.checked_pause(broken, 0.5)
     thing.check()
     now = 130.0
     with pytest.raises(errors.TimedOut):
-        thing.patient(broken, 0.5)
+        thing.checked_pause(broken, 0.5)
     with pytest.raises(errors.TimedOut, match="no answer"):
         thing.check()
 

@@ -37,7 +37,7 @@ def connection_callback(callback: Callable[[Connection], None]) -> Iterator[None
         _callback.reset(token)
 
 
-def hang_up(connection: Connection) -> None:
+def shut_down(connection: Connection) -> None:
     """Shut a connection down from any thread; wakes the thread that waits for a response."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
@@ -100,11 +100,11 @@ def set_deadline(response: Any, seconds: float) -> None:
         reader.deadline = time.monotonic() + seconds
 
 
-class NoXml(Exception):
+class NotXml(Exception):
     """A response is not XML, or too expensive to parse."""
 
 
-def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
+def _xml_body(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
     """Yield the whole body if it is acceptable XML; nothing for an error response with another body."""
     from urllib3.exceptions import HTTPError
 
@@ -120,7 +120,7 @@ def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
     if not body or (len(body) <= MOST_XML and _is_xml(body)):
         yield body
     elif response.status < 300:
-        raise NoXml
+        raise NotXml
 
 
 def _is_xml(body: bytes) -> bool:
@@ -132,20 +132,20 @@ def _is_xml(body: bytes) -> bool:
         nonlocal depth
         depth += 1
         if depth > DEEPEST_XML:
-            raise NoXml
+            raise NotXml
 
     def end(_: str) -> None:
         nonlocal depth
         depth -= 1
 
     def declared(*_: object) -> None:
-        raise NoXml
+        raise NotXml
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = declared
     try:
         parser.Parse(body, True)
-    except (expat.ExpatError, NoXml):
+    except (expat.ExpatError, NotXml):
         return False
     return True
 
@@ -182,7 +182,7 @@ def _with_callbacks(pool_class: Any) -> Any:
         def urlopen(self, *arguments: Any, **options: Any) -> Any:
             response = super().urlopen(*arguments, **options)
             # botocore reads this stream for whatever it parses; contents of objects are read otherwise.
-            response.stream = partial(_parsable, response)
+            response.stream = partial(_xml_body, response)
             return response
 
     return ReportingPool

@@ -132,10 +132,10 @@ class ConnectionPool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connections: dict[_Key, tuple[Connection, int]] = {}
-        self._given_back: deque[_Key] = deque()
+        self._released: deque[_Key] = deque()
 
-    def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
-        """Return the connection for an address, and the key for `give_back`; may raise `CredentialsRefused`."""
+    def acquire(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
+        """Return the connection for an address, and the key for `release`; may raise `CredentialsRefused`."""
         key = _key(address, options)
         # Creating a client is slow and not thread-safe: others wait.
         try:
@@ -144,27 +144,27 @@ class ConnectionPool:
                 self._connections[key] = connection, users + 1
             return connection, key
         finally:
-            self._clear()
+            self._process_released()
 
-    def give_back(self, key: _Key) -> None:
-        """End a use. Never blocks: the garbage collector may call it in any thread, also inside `take`."""
-        self._given_back.append(key)
-        self._clear()
+    def release(self, key: _Key) -> None:
+        """End a use. Never blocks: the garbage collector may call it in any thread, also inside `acquire`."""
+        self._released.append(key)
+        self._process_released()
 
-    def _clear(self) -> None:
+    def _process_released(self) -> None:
         """Process returned keys; if the lock is taken, its holder does it."""
-        while self._given_back and self._lock.acquire(blocking=False):
+        while self._released and self._lock.acquire(blocking=False):
             try:
-                unused = self._one_less()
+                unused = self._release_one()
             finally:
                 self._lock.release()
             if unused is not None:
                 unused.close()
 
-    def _one_less(self) -> Connection | None:
-        if not self._given_back:
+    def _release_one(self) -> Connection | None:
+        if not self._released:
             return None
-        key = self._given_back.popleft()
+        key = self._released.popleft()
         connection, users = self._connections[key]
         if users > 1:
             self._connections[key] = connection, users - 1

@@ -57,7 +57,7 @@ class Fetch:
 
     def run(self) -> Fetched:
         """Fetch the range; raise `RequestCancelled` if the request was cancelled."""
-        self._remote.tried(self._attempt_at, self._request.pause)
+        self._remote.with_retries(self._attempt_at, self._request.pause)
         return self._known
 
     def _attempt_at(self, number: int) -> None:
@@ -183,7 +183,7 @@ class _Pace:
         text = f"{self._address.host} is slow: less than 1 KB/s of {self._address.shown} for {SLOW_SECONDS} seconds"
         if self._remote.options.give_up_slow:
             error = TimedOut(f"{text}; given up", remedy=Remedy.AGAIN)
-            self._remote.lose(error)
+            self._remote.mark_lost(error)
             raise error
         self._remote.tape.note(text, urgent=True)
 

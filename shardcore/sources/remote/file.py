@@ -133,12 +133,12 @@ class RemoteFile:
             raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content
 
-    def let_go(self) -> None:
+    def release_cache(self) -> None:
         """End the exemption from the cache limit: thousands of files may be fetched whole, one after the other."""
         self._connection.blocks.release(self._identity)
 
     def close(self) -> None:
-        self.let_go()
+        self.release_cache()
         with self._lock:
             requests = [*self._requests, *([self._opening] if self._opening is not None else [])]
         for request in requests:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shardcore.progress import check_stopped
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
-from shardcore.sources.remote.cancel import Connection, hang_up
+from shardcore.sources.remote.cancel import Connection, shut_down
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply
@@ -83,7 +83,7 @@ class RangeRequest:
     def set_connection(self, connection: Connection) -> None:
         """Set the connection that is shut down on cancellation; raises `RequestCancelled`."""
         with self._lock:
-            self._end = partial(hang_up, connection)
+            self._end = partial(shut_down, connection)
         self.check()
 
     def set_reply(self, reply: Reply) -> None:

@@ -22,7 +22,7 @@ from botocore.utils import percent_encode
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import NoXml, enable_callbacks
+from shardcore.sources.remote.cancel import NotXml, enable_callbacks
 from shardcore.sources.remote.certificates import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
@@ -41,7 +41,7 @@ USUAL_REGION = "us-east-1"
 """Region of the first request; the response names the right one."""
 
 
-NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
+NO_RESPONSE = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
 """Exceptions of botocore without a response, or with one that it cannot parse."""
 
 
@@ -50,7 +50,7 @@ ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedi
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Endpoint:
     """Resolved URL, user agent and signing context of a bucket: slower to compute in botocore than a request."""
 
     url: str
@@ -58,7 +58,7 @@ class _Way:
     context: dict[str, Any]
 
     @classmethod
-    def of(cls, request: Any, address: Address) -> _Way | None:
+    def of(cls, request: Any, address: Address) -> _Endpoint | None:
         url, path = request.url.partition("?")[0], _path(address)
         if not url.endswith(path):
             return None
@@ -96,7 +96,7 @@ class S3Transport:
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
-        self._ways: dict[str, _Way | None] = {}
+        self._endpoints: dict[str, _Endpoint | None] = {}
         core = botocore.session.Session()
         try:
             session = boto3.Session(
@@ -118,7 +118,7 @@ class S3Transport:
             raise CredentialsRefused(f"the AWS configuration has no profile {named}") from error
         except (refused.BotoCoreError, ValueError) as error:
             if isinstance(error, ValueError) and not isinstance(error, refused.BotoCoreError):
-                raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
+                raise UsageError("invalid endpoint; expected an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
         http = self._client._endpoint.http_session
         # Managers for proxies are created later, with the pool classes of the session.
@@ -130,8 +130,8 @@ class S3Transport:
             http._get_ssl_context = lambda: context
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
-        self._client.meta.events.register("before-sign.s3.GetObject", self._keep)
-        self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._weigh)
+        self._client.meta.events.register("before-sign.s3.GetObject", self._record_request)
+        self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._record_size)
 
     @staticmethod
     def _unsigned(options: RemoteOptions, session: boto3.Session, scheme: str) -> bool:
@@ -164,11 +164,11 @@ class S3Transport:
 
     def get(self, asked: RangeQuery) -> Reply:
         self._sent.count = 0
-        way = self._ways.get(asked.address.place)
-        reply = self._get_again(asked, way) if way is not None else None
-        return reply or self._get_first(asked)
+        endpoint = self._endpoints.get(asked.address.place)
+        reply = self._get_directly(asked, endpoint) if endpoint is not None else None
+        return reply or self._get_by_client(asked)
 
-    def _get_first(self, asked: RangeQuery) -> Reply:
+    def _get_by_client(self, asked: RangeQuery) -> Reply:
         address = asked.address
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
@@ -179,26 +179,26 @@ class S3Transport:
             answer = self._client.get_object(**wanted)
         except refused.ClientError as error:
             return error_reply(error, self.login)
-        except NO_ANSWERS as error:
+        except NO_RESPONSE as error:
             raise broken_error(error, address) from error
-        self._ways[address.place] = _Way.of(self._sent.signed, address)
+        self._endpoints[address.place] = _Endpoint.of(self._sent.signed, address)
         facts = answer["ResponseMetadata"]
         # The raw response: it can be read as it arrives, and cancelled.
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
-    def _get_again(self, asked: RangeQuery, way: _Way) -> Reply | None:
+    def _get_directly(self, asked: RangeQuery, endpoint: _Endpoint) -> Reply | None:
         """Request a range from a known endpoint; None if the bucket is elsewhere now."""
         headers = {"Range": asked.range}
         if asked.match:
             headers["If-Match"] = asked.match
         if self._payer:
             headers["x-amz-request-payer"] = self._payer["RequestPayer"]
-        request = way.request(asked.address, headers)
+        request = endpoint.request(asked.address, headers)
         try:
             self._client._request_signer.sign("GetObject", request)
             self._count()
             answer = self._client._endpoint.http_session.send(request.prepare())
-        except NO_ANSWERS as error:
+        except NO_RESPONSE as error:
             raise broken_error(error, asked.address) from error
         found = {name.lower(): value for name, value in answer.headers.items()}
         reply = Reply(answer.status_code, found, answer.raw, login=self.login)
@@ -207,7 +207,7 @@ class S3Transport:
         reply.read_error()
         reply.close(whole=answer.raw.length_remaining == 0)
         if reply.status < 400 or reply.code in ELSEWHERE:
-            self._ways.pop(asked.address.place, None)
+            self._endpoints.pop(asked.address.place, None)
             return None
         return Reply(reply.status, found, None, code=reply.code, login=self.login)
 
@@ -228,13 +228,13 @@ class S3Transport:
             )
         except refused.ClientError as error:
             raise ListingRefused(error_reply(error, self.login)) from error
-        except NO_ANSWERS as error:
+        except NO_RESPONSE as error:
             raise broken_error(error, folder) from error
         cut = len(folder.path)
         try:
             found = [(each["Key"][cut:], int(each["Size"])) for each in answer.get("Contents", ())]
             below = [each["Prefix"][cut:].rstrip("/") for each in answer.get("CommonPrefixes", ())]
-        except NO_ANSWERS as error:
+        except NO_RESPONSE as error:
             raise broken_error(error, folder) from error
         # The folder itself may be an empty object.
         return ListingPage(
@@ -253,10 +253,10 @@ class S3Transport:
     def _count(self, **_: Any) -> None:
         self._sent.count = getattr(self._sent, "count", 0) + 1
 
-    def _keep(self, request: Any, **_: Any) -> None:
+    def _record_request(self, request: Any, **_: Any) -> None:
         self._sent.signed = request
 
-    def _weigh(self, response_dict: dict[str, Any], **_: Any) -> None:
+    def _record_size(self, response_dict: dict[str, Any], **_: Any) -> None:
         self._sent.listed = len(response_dict.get("body") or b"")
 
 
@@ -275,7 +275,7 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
         refused.ResponseStreamingError,
         refused.IncompleteReadError,
     )
-    if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
+    if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NotXml):
         return RemoteError(f"{address.shown}: the server does not speak S3: its response is not XML")
     if isinstance(error, transient):
         return Broken(failure(error, address, writing=writing))

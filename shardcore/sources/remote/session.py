@@ -53,10 +53,10 @@ class RemoteSession:
                 raise SourceError(f"{address.shown} is closed")
             found = self._connections.get(key)
             if found is None:
-                found, pool_key = CONNECTIONS.take(address, self.options)
+                found, pool_key = CONNECTIONS.acquire(address, self.options)
                 self._connections[key] = found
                 # Also for folders that are never closed.
-                self._ends.append(weakref.finalize(self, CONNECTIONS.give_back, pool_key))
+                self._ends.append(weakref.finalize(self, CONNECTIONS.release, pool_key))
             return found
 
     @property
@@ -119,19 +119,19 @@ class RemoteSession:
         if lost is not None:
             raise lost.again()
 
-    def lose(self, error: RemoteError) -> None:
+    def mark_lost(self, error: RemoteError) -> None:
         """Mark the source as lost: all reads fail immediately for `LOST_FOR` seconds."""
         with self._lock:
             self._lost = self._lost or error
             self._lost_until = time.monotonic() + LOST_FOR
 
-    def fine(self) -> None:
+    def mark_healthy(self) -> None:
         """Reset the time of failures after a complete response."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
 
-    def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
+    def with_retries(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
         """Call `attempt` with its number until it does not raise `Broken`, and return its result.
 
         An attempt with progress (`Broken.advanced`) resets the count. With `alone`, failures do not affect other reads.
@@ -145,15 +145,15 @@ class RemoteSession:
             except Broken as broken:
                 if broken.advanced:
                     pauses = self.pauses()
-                    self.fine()
+                    self.mark_healthy()
                 seconds = next(pauses, None)
                 if seconds is None:
                     if not alone:
-                        self.lose(broken.error)
+                        self.mark_lost(broken.error)
                     raise broken.error from broken
-                pause(self.patient(broken, seconds, alone=alone))
+                pause(self.checked_pause(broken, seconds, alone=alone))
             else:
-                self.fine()
+                self.mark_healthy()
                 return found
         raise AssertionError("there is an end to pauses")
 
@@ -163,7 +163,7 @@ class RemoteSession:
             yield pause * random.uniform(0.5, 1.5)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def patient(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
+    def checked_pause(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
         """Return the seconds to wait after a failure; raise its error when `patience` is used up."""
         pause = max(pause, broken.after)
         now = time.monotonic()
@@ -172,6 +172,6 @@ class RemoteSession:
             spent = now - self._trouble
         if spent + pause > self.options.patience:
             if not alone:
-                self.lose(broken.error)
+                self.mark_lost(broken.error)
             raise broken.error from broken
         return pause

@@ -171,7 +171,7 @@ class RemoteSource(Source):
 
     def close(self) -> None:
         self._closed = True
-        self._file.let_go()
+        self._file.release_cache()
         if self._root:
             self._opened.close()
 
@@ -298,7 +298,7 @@ class RemoteFolder(Folder):
                 current.add_files(len(page.files) + len(page.folders))
             return page
 
-        return remote.tried(ask, wait_for)
+        return remote.with_retries(ask, wait_for)
 
     def _log_request(self, where: Address, at: float, status: int, attempt: int, error: str, size: int = 0) -> None:
         tape = self.tape

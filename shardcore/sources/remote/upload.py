@@ -19,10 +19,10 @@ from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import Connection, connection_callback, hang_up
+from shardcore.sources.remote.cancel import Connection, connection_callback, shut_down
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.response import Login
-from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
+from shardcore.sources.remote.s3 import NO_RESPONSE, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import NOT_IMPLEMENTED, refusal
 
@@ -88,7 +88,7 @@ class Upload:
         with self._lock:
             for connections in self._sending:
                 for connection in connections:
-                    hang_up(connection)
+                    shut_down(connection)
 
     def _send_parts(self, path: Path, size: int, address: Address, progress: Progress) -> None:
         length = max(PART, -(-size // MOST_PARTS))
@@ -199,7 +199,7 @@ class Upload:
                 if attempt and tag is not None and self._came(error, address, tag):
                     return {}
                 raise self._refusal(error, address, writing=writing, only_new=only_new) from error
-            except NO_ANSWERS as error:
+            except NO_RESPONSE as error:
                 size = 0
                 raise broken_error(error, address, writing=writing) from error
             finally:
@@ -207,7 +207,7 @@ class Upload:
             return answer
 
         # `alone`: after a failure, another request aborts the upload.
-        return self._remote.tried(ask, wait_for, alone=True)
+        return self._remote.with_retries(ask, wait_for, alone=True)
 
     def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
         transport = self._remote.connection(address).transport
@@ -238,7 +238,7 @@ class Upload:
         """Return whether an earlier attempt, whose response was lost, has stored the object."""
         if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
             return False
-        with suppress(refused.ClientError, *NO_ANSWERS):
+        with suppress(refused.ClientError, *NO_RESPONSE):
             there = self._call(address, "head_object", {"Key": address.path})
             return str(there.get("ETag", "")).strip('"') == tag()
         return False
