@@ -131,7 +131,7 @@ def _bounded(part: ContainerPart) -> ContainerPart:
     return replace(part, start=0, stop=0, size=-1, error=error)
 
 
-class LateObjects(Objects):
+class ScannedObjects(Objects):
     """Objects that are found by reading the whole file, on first access."""
 
     def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
@@ -181,7 +181,7 @@ class ContainerFile:
         self.faults: list[Fault] = []
 
     def parts_of(self, objects: Objects) -> Sequence[ContainerPart]:
-        return objects.found.parts if isinstance(objects, LateObjects) else getattr(objects, "parts", ())
+        return objects.found.parts if isinstance(objects, ScannedObjects) else getattr(objects, "parts", ())
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
         """Return the row of the part whose stored content is exactly `[start, stop)`, or None."""
@@ -201,7 +201,7 @@ class ContainerFile:
 class SequentialFile(ContainerFile):
     """A container without a list: its parts are found by reading the whole file, on first access."""
 
-    objects: LateObjects
+    objects: ScannedObjects
 
     @property
     def loaded(self) -> bool:

@@ -14,7 +14,7 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    LateObjects,
+    ScannedObjects,
     OpeningStep,
     PartObjects,
     SequentialFile,
@@ -120,7 +120,7 @@ class GzipFile(SequentialFile):
             Section("trailer", SectionRole.FOOTER, trailer, size, "CRC-32 and size of the last member."),
         ]
         self.sections, _ = tile(claims, size)
-        self.objects = LateObjects(self._find, self.kind, "gzip")
+        self.objects = ScannedObjects(self._find, self.kind, "gzip")
         self.steps.append(
             OpeningStep(
                 "Header",

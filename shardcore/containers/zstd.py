@@ -12,7 +12,7 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    LateObjects,
+    ScannedObjects,
     OpeningStep,
     PartObjects,
     SequentialFile,
@@ -122,7 +122,7 @@ class ZstdFile(SequentialFile):
             self.header |= {name: value for name, _, _, value in first.fields}
         claims = [Section("frames", SectionRole.DATA, 0, probe.size, "Frames, one after the other.")]
         self.sections, _ = tile(claims, probe.size)
-        self.objects = LateObjects(self._find, self.kind, "zstd")
+        self.objects = ScannedObjects(self._find, self.kind, "zstd")
         self._skipped: list[tuple[int, int]] = []
         self.steps.append(
             OpeningStep(
