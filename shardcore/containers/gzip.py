@@ -14,9 +14,9 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    ScannedObjects,
     OpeningStep,
     PartObjects,
+    ScannedObjects,
     SequentialFile,
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated

@@ -12,9 +12,9 @@ from shardcore.containers.container_shard import (
     ContainerPart,
     ContainerShard,
     Fault,
-    ScannedObjects,
     OpeningStep,
     PartObjects,
+    ScannedObjects,
     SequentialFile,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated

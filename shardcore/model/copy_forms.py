@@ -12,7 +12,7 @@ from shardcore.model.text import key_text, shell_line, typed
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class OpenedWith:
     """Options that were used to open a shard, without keys and tokens; `partial`: it is damaged."""
 
     format: str | None = None
@@ -44,12 +44,12 @@ class Again:
         return {name: one for name, one in values.items() if isinstance(one, (str, int)) and one not in (False, "")}
 
 
-AS_IT_IS = Again()
+DEFAULTS = OpenedWith()
 
 _FLAGS = {"anonymous": "--no-sign-request"}
 """Flags whose name differs from the option."""
 
-OPEN_SAID = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
+SHOWN_OPTIONS = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
 """Connection options without secrets and limits."""
 
 
@@ -69,14 +69,14 @@ def node_json(node: Node) -> dict[str, Any]:
     return found
 
 
-def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+def explain_command(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
     """Return the quoted shell command that explains the first byte of a span."""
     words = ["shardcore", "explain", typed(uri), f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
     return shell_line([*words, *how.words])
 
 
-def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
+def get_command(uri: str, key: str, how: OpenedWith = DEFAULTS) -> str:
     """Return the shell command that writes an object to standard output; unprintable keys go through `--keys`."""
     words = ["shardcore", "get", typed(uri), *how.words]
     if key.isprintable():
@@ -87,12 +87,12 @@ def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
     return line and f"printf '%s\\n' '{text}' | {line}"
 
 
-def explain_line(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+def explain_line(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
     where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
     return f"shardcore.open({uri!r}{how.arguments}).explain({where})"
 
 
-def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+def read_lines(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
     return (
         "import shardcore\n\n"
         f"with shardcore.open({uri!r}{how.arguments}) as shard:\n"
@@ -100,7 +100,7 @@ def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     )
 
 
-def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+def curl_command(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
     """Return the `curl` command that fetches a span; empty if the bytes have no URL."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.model.children import Grouped, RecordTable, RowRange
-from shardcore.model.copy_forms import AS_IT_IS, Again, explain_command, get_command
+from shardcore.model.copy_forms import DEFAULTS, OpenedWith, explain_command, get_command
 from shardcore.model.member_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row
 from shardcore.model.number_words import bits_text, plural, product_text, range_text
@@ -139,7 +139,7 @@ class Card:
 
 
 def card_of(
-    path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
+    path: Sequence[Node], raw: bytes, uri: str, how: OpenedWith = DEFAULTS, key: str = "", chosen: Span | None = None
 ) -> Card:
     """Return the details of the last node of a path; `raw` are its first bytes, `chosen` the part that is selected."""
     node = path[-1]
@@ -174,7 +174,7 @@ def card_of(
     )
 
 
-def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+def link_command(uri: str, span: Span, how: OpenedWith = DEFAULTS) -> str:
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
     # The window has its own connection settings.
@@ -207,7 +207,7 @@ def markdown(card: Card) -> str:
     return "\n".join(lines)
 
 
-def _python(path: Sequence[Node], part: Span | None, uri: str, how: Again) -> str:
+def _python(path: Sequence[Node], part: Span | None, uri: str, how: OpenedWith) -> str:
     node = path[-1]
     span = part or node.span
     source = f", {span.source!r}" if span.source else ""

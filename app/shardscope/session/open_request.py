@@ -21,7 +21,7 @@ from shardcore import (
     UsageError,
     open_inside,
 )
-from shardcore.model.copy_forms import OPEN_SAID, Again
+from shardcore.model.copy_forms import SHOWN_OPTIONS, OpenedWith
 from shardcore.model.inside_path import (
     InsidePath,
     inside_link,
@@ -107,9 +107,9 @@ class OpenRequest:
         file = plain_address(file) if is_address(file) else file
         return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
-    def again(self, *, partial: bool = False) -> Again:
-        remote = {name: getattr(self.remote, name) for name in OPEN_SAID} if self.remote is not None else {}
-        return Again(self.format, _told(self.options), _told(remote), partial)
+    def again(self, *, partial: bool = False) -> OpenedWith:
+        remote = {name: getattr(self.remote, name) for name in SHOWN_OPTIONS} if self.remote is not None else {}
+        return OpenedWith(self.format, _told(self.options), _told(remote), partial)
 
     @property
     def deleted(self) -> bool:

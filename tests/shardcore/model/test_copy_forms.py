@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from shardcore import Span
-from shardcore.model.copy_forms import Again, curl_command, explain_command, read_lines
+from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command, read_lines
 
 
 def test_commands_are_quoted() -> None:
     """What a file is called does nothing in a shell, and what was given to open it is given again."""
-    command = explain_command("a file; rm -rf x.shard", Span("@4-9", 2, 3), Again("swh"))
+    command = explain_command("a file; rm -rf x.shard", Span("@4-9", 2, 3), OpenedWith("swh"))
     words = ["shardcore", "explain", "a file; rm -rf x.shard", "0x2", "--in", "@4-9", "--format", "swh"]
     assert shlex.split(command) == words
 
@@ -22,7 +22,7 @@ def test_lines_of_python_run(data: Path) -> None:
     """The lines read the bytes."""
     path = data / "swh" / "small.shard"
     found: dict[str, bytes] = {}
-    exec(read_lines(str(path), Span("", 32, 40), Again("swh")), found)  # noqa: S102 - what is copied must run
+    exec(read_lines(str(path), Span("", 32, 40), OpenedWith("swh")), found)  # noqa: S102 - what is copied must run
     assert found["data"] == path.read_bytes()[32:40]
 
 

@@ -15,7 +15,7 @@ import shardcore
 from shardcore import Node, Shard, Span
 from shardcore.cli.program import app
 from shardcore.model.children import Children
-from shardcore.model.copy_forms import Again
+from shardcore.model.copy_forms import OpenedWith
 from shardcore.model.details import card_of, markdown
 
 DATA = Path(__file__).parents[2] / "data"
@@ -108,8 +108,8 @@ def test_lines_open_it_as_it_was_opened() -> None:
     store = {"endpoint_url": "http://store", "anonymous": True, "region": None}
     with shardcore.open(str(path), partial=True) as shard:
         nodes = (shard.tree, shard.tree.children[0])
-        card = card_of(nodes, b"", "s3://b/a", Again("des", {"date": "2026-01-05"}, store), key="7")
-        whole = card_of(nodes, b"", str(path), Again(partial=True))
+        card = card_of(nodes, b"", "s3://b/a", OpenedWith("des", {"date": "2026-01-05"}, store), key="7")
+        whole = card_of(nodes, b"", str(path), OpenedWith(partial=True))
     flags = "--format des --date 2026-01-05 --endpoint-url http://store --no-sign-request"
     assert card.get == f"shardcore get s3://b/a {flags} 7"
     assert card.command.endswith(flags)

@@ -15,7 +15,7 @@ import pytest
 import shardcore
 from shardcore import Span
 from shardcore.cli.options import all_keys
-from shardcore.model.copy_forms import Again, curl_command, explain_command, explain_line, get_command, read_lines
+from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command, explain_line, get_command, read_lines
 from shardcore.model.details import card_of, link_command, markdown
 from shardcore.model.text import key_text, shell_line
 from tests.shardcore.formats.des.made import Stored, shard
@@ -111,7 +111,7 @@ def test_nothing_that_is_copied_acts(key: str, tmp_path: Path) -> None:
     """No form of a name, source, option or key holds a character that acts; Markdown has none of its markup."""
     with shardcore.open(str(Path(__file__).parents[2] / "data" / "swh" / "small.shard")) as opened:
         nodes = opened.explain(0)
-    how = Again("swh", {"spec": key})
+    how = OpenedWith("swh", {"spec": key})
     span = Span(f"{key}x", 3, 9)
     card = card_of(nodes, b"`|<", f"{key}/file", how, key=key)
     text = markdown(card)

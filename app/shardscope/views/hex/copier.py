@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Source, Span
-from shardcore.model.copy_forms import Again
+from shardcore.model.copy_forms import OpenedWith
 from shardcore.model.number_words import plural
 from shardcore.model.text import shown
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
@@ -16,7 +16,7 @@ from shardscope.session.jobs import Job
 from shardscope.views.hex.state import HexState
 from shardscope.widgets.clipboard import copy_lines
 
-LineForm = Callable[[str, Span, Again], str]
+LineForm = Callable[[str, Span, OpenedWith], str]
 """Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
 
 
@@ -52,7 +52,7 @@ class HexCopier(QObject):
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
-    def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
+    def copy_line(self, form: LineForm, uri: str, how: OpenedWith) -> None:
         if text := form(uri, self._state.selection.span, how):
             copy_lines(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
