@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from shardcore.model.node import Node
     from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
-    from shardcore.operations.references import Leads
+    from shardcore.operations.references import References
     from shardcore.progress import Progress
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
@@ -159,7 +159,7 @@ def _value_lines(step: Step) -> Iterator[str]:
         yield f"{_INDENT}{text:<{width}}  {meaning.text}" if meaning is not None else f"{_INDENT}{text}"
 
 
-def leads_json(leads: Leads) -> dict[str, Any]:
+def leads_json(leads: References) -> dict[str, Any]:
     found = [
         {"span": lead.span.to_json(), "names": list(lead.names), "target": lead.target.to_json(), "why": lead.why}
         for lead in leads.found
@@ -167,7 +167,7 @@ def leads_json(leads: Leads) -> dict[str, Any]:
     return {"leads": found, "more": leads.more}
 
 
-def lead_lines(leads: Leads) -> Iterator[str]:
+def lead_lines(leads: References) -> Iterator[str]:
     if not leads.found:
         yield "No references."
         return
@@ -281,7 +281,7 @@ def explain(
         shardcore explain small.shard 4465 --references
     """
     from shardcore.model.span import Span
-    from shardcore.operations.references import leads_to
+    from shardcore.operations.references import references_to
 
     number = whole_number(offset)
     if number is None:
@@ -297,7 +297,7 @@ def explain(
             path = shard.explain(number, source)
         if leads and not shard.loaded:
             _load(shard)
-        found = leads_to(shard, Span(source, number, number + 1)) if leads else None
+        found = references_to(shard, Span(source, number, number + 1)) if leads else None
     if json:
         from shardcore.model.copy_forms import node_json
 

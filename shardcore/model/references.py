@@ -14,7 +14,7 @@ from shardcore.model.span import Span
 
 T = TypeVar("T")
 
-MOST_LEADS = 60
+MOST_REFERENCES = 60
 """References reported; others are counted."""
 
 _MOST_NODES = 4096
@@ -22,7 +22,7 @@ _MOST_NODES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Pointing:
+class Reference:
     """A reference: the bytes `place` point to `target`."""
 
     place: Span
@@ -31,7 +31,7 @@ class Pointing:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class NamedReference:
     """A reference for display: `span` points to all of `target`; `names` is the path of nodes to `span`."""
 
     span: Span
@@ -41,10 +41,10 @@ class Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class Leads:
+class References:
     """References, smallest target first, and the number of further ones; not `complete` before the index is read."""
 
-    found: tuple[Lead, ...]
+    found: tuple[NamedReference, ...]
     more: int = 0
     complete: bool = True
 
@@ -52,16 +52,16 @@ class Leads:
 class ReferenceCollector:
     """Collects up to `most` references to a span (of an empty span: to the next byte) and counts the rest."""
 
-    def __init__(self, span: Span, most: int = MOST_LEADS) -> None:
+    def __init__(self, span: Span, most: int = MOST_REFERENCES) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
-        self.found: list[Pointing] = []
+        self.found: list[Reference] = []
         self.more = 0
         self._most = most
 
-    def add(self, *pointings: Pointing) -> None:
-        self.add_rows(pointings, lambda pointing: pointing)
+    def add(self, *references: Reference) -> None:
+        self.add_rows(references, lambda reference: reference)
 
-    def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
+    def add_rows(self, rows: Sequence[T], make: Callable[[T], Reference]) -> None:
         room = max(self._most - len(self.found), 0)
         self.found += [make(row) for row in rows[:room]]
         self.more += max(len(rows) - room, 0)
@@ -71,27 +71,27 @@ class ReferenceCollector:
         return target.source == self.span.source and target.start < self.span.stop and self.span.start < stop
 
     @property
-    def sorted(self) -> list[Pointing]:
+    def sorted(self) -> list[Reference]:
         """All references without duplicates, the smallest target first."""
-        places: dict[Span, Pointing] = {}
-        for pointing in self.found:
-            known = places.get(pointing.place)
-            if known is None or pointing.target.size < known.target.size:
-                places[pointing.place] = pointing
+        places: dict[Span, Reference] = {}
+        for reference in self.found:
+            known = places.get(reference.place)
+            if known is None or reference.target.size < known.target.size:
+                places[reference.place] = reference
         return sorted(places.values(), key=lambda one: (one.target.size, one.place.source, one.place.start))
 
 
-def placed_leads(leads: Leads, member: str) -> Leads:
+def placed_references(references: References, member: str) -> References:
     found = (
         replace(
-            lead,
-            span=placed_span(lead.span, member),
-            target=placed_span(lead.target, member),
-            names=(member, *lead.names),
+            reference,
+            span=placed_span(reference.span, member),
+            target=placed_span(reference.target, member),
+            names=(member, *reference.names),
         )
-        for lead in leads.found
+        for reference in references.found
     )
-    return replace(leads, found=tuple(found))
+    return replace(references, found=tuple(found))
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
@@ -109,7 +109,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
             if any(kid.target == target for kid in _kids(below)):
                 continue  # its field has the same target
             seen.add(below.span)
-            into.add(Pointing(below.span, target, _sentence(below)))
+            into.add(Reference(below.span, target, _sentence(below)))
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
@@ -117,7 +117,7 @@ def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)
-        into.add(Pointing(stored, Span(source, 0, size), "These stored bytes decompress to the requested bytes."))
+        into.add(Reference(stored, Span(source, 0, size), "These stored bytes decompress to the requested bytes."))
 
 
 def _declared(node: Node) -> Iterator[Node]:

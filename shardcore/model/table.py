@@ -13,7 +13,7 @@ from shardcore.model.children import RecordTable, field_nodes
 from shardcore.model.node import Node
 from shardcore.model.objects import State
 from shardcore.model.record import FieldRole, Record
-from shardcore.model.references import Pointing
+from shardcore.model.references import Reference
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Links:
         if span.source != self.source:
             return
         found = np.flatnonzero((self.starts < span.stop) & (self.stops > span.start))
-        into.add_rows(found.tolist(), self._pointing)
+        into.add_rows(found.tolist(), self._reference)
 
-    def _pointing(self, number: int) -> Pointing:
+    def _reference(self, number: int) -> Reference:
         target = Span(self.source, int(self.starts[number]), int(self.stops[number]))
         span, why = self.pointer(number)
-        return Pointing(span, target, why)
+        return Reference(span, target, why)
 
 
 class PointerTable(RecordTable):

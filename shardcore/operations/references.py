@@ -8,24 +8,24 @@ from shardcore.errors import ShardError, UsageError
 from shardcore.model.member_nodes import inside_span
 from shardcore.model.node import named
 from shardcore.model.references import (
-    MOST_LEADS,
-    Lead,
-    Leads,
-    Pointing,
+    MOST_REFERENCES,
+    NamedReference,
+    Reference,
     ReferenceCollector,
+    References,
     gather_declared,
     gather_decoded,
-    placed_leads,
+    placed_references,
 )
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 
-__all__ = ["MOST_LEADS", "Lead", "Leads", "leads_to"]
+__all__ = ["MOST_REFERENCES", "NamedReference", "References", "references_to"]
 
 
-def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
+def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> References:
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)
     into = ReferenceCollector(span, most)
@@ -38,27 +38,27 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
         path = shard.explain(span.start, span.source)
         gather_declared(path[-1], path[1:], into)
     shard.point_to(into)
-    return Leads(tuple(_lead(shard, pointing) for pointing in into.sorted), into.more, shard.loaded)
+    return References(tuple(_named(shard, reference) for reference in into.sorted), into.more, shard.loaded)
 
 
-def _in_data_set(shard: DataSet, span: Span, most: int) -> Leads:
+def _in_data_set(shard: DataSet, span: Span, most: int) -> References:
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:
-        return placed_leads(leads_to(shard.member(path), inside_span(span, path), most), path)
-    found: list[Lead] = []
+        return placed_references(references_to(shard.member(path), inside_span(span, path), most), path)
+    found: list[NamedReference] = []
     more = 0
     for name in filter(shard.is_open, names):
-        part = placed_leads(leads_to(shard.member(name), span, most), name)
+        part = placed_references(references_to(shard.member(name), span, most), name)
         found += part.found
         more += part.more
-    return Leads(tuple(found[:most]), more + max(len(found) - most, 0), shard.loaded)
+    return References(tuple(found[:most]), more + max(len(found) - most, 0), shard.loaded)
 
 
-def _lead(shard: Shard, pointing: Pointing) -> Lead:
-    place = pointing.place
+def _named(shard: Shard, reference: Reference) -> NamedReference:
+    place = reference.place
     try:
         path = named(shard.whole_path(place.start, place.source), place)
     except ShardError:
         path = ()
-    return Lead(place, pointing.target, tuple(node.name for node in path[1:]), pointing.why)
+    return NamedReference(place, reference.target, tuple(node.name for node in path[1:]), reference.why)

@@ -12,7 +12,7 @@ from shardcore.errors import ExternalMissing, LimitExceeded, ShardError, Unsuppo
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.operations.references import leads_to
+from shardcore.operations.references import references_to
 from shardcore.shards.shard import Shard
 from shardcore.testing.checks import check_tiling, walk
 from shardcore.testing.sampling import rounds, sampled
@@ -113,7 +113,7 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
         for offset in {0, size // 2, max(size - 1, 0)}:
             if offset < size:
                 shard.explain(offset)
-                leads_to(shard, Span("", offset, offset + 1))
+                references_to(shard, Span("", offset, offset + 1))
         shard.runs(0, min(size, 4096))
         shard.runs(max(size - 4096, 0), size)
 
@@ -132,7 +132,7 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
                 ref = shard.objects.ref(row)
                 shard.read(ref, limit=1 << 24)
                 for span in ref.spans[:1]:
-                    leads_to(shard, span)
+                    references_to(shard, span)
                 if ref.key is not None:
                     shard.find(ref.key)
                     shard.trace(ref.key)

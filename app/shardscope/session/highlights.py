@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore import Span, Step
-from shardcore.operations.references import Leads
+from shardcore.operations.references import References
 
 MOST_LIGHTS = 60
 """Bytes that are highlighted at once; a step over a hundred files highlights the first of them."""
@@ -32,7 +32,7 @@ class Arrow:
 @dataclass(frozen=True, slots=True)
 class ReferenceQuery:
     span: Span
-    leads: Leads | None = None
+    leads: References | None = None
     error: BaseException | None = None
 
     @property

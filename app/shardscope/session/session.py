@@ -11,7 +11,7 @@ from shardcore import Depth, Node, Report, Shard, ShardError, SourceError, Span,
 from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
-from shardcore.operations.references import leads_to
+from shardcore.operations.references import references_to
 from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
 from shardscope.session.documents import Document, Documents
@@ -328,7 +328,7 @@ class Session(Documents):
 
         def work(shard: Shard, _: Job) -> ReferenceQuery:
             asked = span or completing.main_span(shard.objects.ref(selection.row or 0)) or Span("", 0, 0)
-            return ReferenceQuery(asked, leads_to(shard, asked))
+            return ReferenceQuery(asked, references_to(shard, asked))
 
         self._set_question(ReferenceQuery(span or Span("", 0, 0)))
         self.ask(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES
-from shardcore.model.references import Pointing, ReferenceCollector
+from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 
@@ -16,4 +16,4 @@ def gather(file: DesFile, into: ReferenceCollector) -> None:
         rows = entries.rows_of_hash(name.path.rpartition("/")[2].encode("utf-8", "replace"))
         target = Span(span.source, 0, span.stop)
         why = "This entry names the BigFile by its hash."
-        into.add_rows(rows.tolist(), lambda row: Pointing(entries.span(row), target, why))
+        into.add_rows(rows.tolist(), lambda row: Reference(entries.span(row), target, why))

@@ -10,7 +10,7 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import XORB
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
-from shardcore.model.references import Pointing, ReferenceCollector
+from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 
@@ -36,10 +36,10 @@ def gather(file: MdbFile, into: ReferenceCollector) -> None:
     ]
     header = int(index.xorbs.headers[row])
 
-    def record_to(number: int) -> Pointing:
+    def record_to(number: int) -> Reference:
         at = index.xorbs.byte_of(header + 1 + number)
         target = Span(into.span.source, *_edges(xorb.record_span(number)))
-        return Pointing(Span("", at, at + RECORD_SIZE), target, f"This record describes chunk {number} of the xorb.")
+        return Reference(Span("", at, at + RECORD_SIZE), target, f"This record describes chunk {number} of the xorb.")
 
     into.add_rows(numbers, record_to)
     if numbers:

@@ -8,7 +8,7 @@ from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import SLOT
 from shardcore.model.objects import State
-from shardcore.model.references import Pointing, ReferenceCollector
+from shardcore.model.references import Reference, ReferenceCollector
 
 
 def gather(file: SwhFile, into: ReferenceCollector) -> None:
@@ -35,4 +35,4 @@ def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
         return  # a damaged hash function leads nowhere; the tree and the findings say why
     if chd.slot_one(start, step, displacement, parts.slots) == slot:
         why = f"The displacement of bucket {bucket} parks the key of slot {slot} in it."
-        into.add(Pointing(place if place.size else parts.part("unary bits"), span, why))
+        into.add(Reference(place if place.size else parts.part("unary bits"), span, why))

@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore.model.span import Span
-from shardcore.operations.references import Leads, leads_to
+from shardcore.operations.references import References, references_to
 
 SHARDS = (
     "swh/small.shard",
@@ -25,7 +25,7 @@ SHARDS = (
 MDB = "mdb/cas/shard-cache/e74f6896fcb34a8319a97331d6b89e63c376d2da50068dce9e7f253a198b73a7.mdb"
 
 
-def places(leads: Leads) -> list[tuple[int, int]]:
+def places(leads: References) -> list[tuple[int, int]]:
     """Where the leads are."""
     return [(lead.span.start, lead.span.stop) for lead in leads.found]
 
@@ -40,7 +40,7 @@ def test_something_leads_to_every_object(sample: str, data: Path) -> None:
             span = next((span for span in ref.spans if span.size), None)
             if span is None:
                 continue
-            leads = leads_to(shard, span)
+            leads = references_to(shard, span)
             assert leads.found, (sample, ref.key)
             assert leads.complete
             for lead in leads.found:
@@ -55,11 +55,11 @@ def test_something_leads_to_every_object(sample: str, data: Path) -> None:
 def test_from_the_header_to_an_object(data: Path) -> None:
     """The way back from a content: its slot, the displacement that chose the slot, and the fields of the header."""
     with shardcore.open(data / "swh/small.shard") as shard:
-        before = leads_to(shard, Span("", 1200, 1201))
+        before = references_to(shard, Span("", 1200, 1201))
         assert (places(before), before.complete) == ([(48, 56)], False)
         shard.load_index()
-        assert places(leads_to(shard, Span("", 1200, 1201))) == [(4497, 4505), (48, 56)]
-        slot = leads_to(shard, Span("", 4500, 4500)).found
+        assert places(references_to(shard, Span("", 1200, 1201))) == [(4497, 4505), (48, 56)]
+        slot = references_to(shard, Span("", 4500, 4500)).found
         assert [lead.names[-1] for lead in slot][-1] == "index_position"
         assert "displacement of bucket" in slot[0].why
 
@@ -68,13 +68,13 @@ def test_all_files_that_use_a_chunk(data: Path) -> None:
     """A chunk is led to by its entry in the table and by the segments of all files; of many, some are only counted."""
     with shardcore.open(data / MDB) as shard:
         shard.load_index()
-        xorb = leads_to(shard, Span("", 960, 1488))
+        xorb = references_to(shard, Span("", 960, 1488))
         files = {lead.names[1] for lead in xorb.found if lead.names[0] == "file info"}
         assert len(files) == 4
-        few = leads_to(shard, Span("", 960, 1488), 3)
+        few = references_to(shard, Span("", 960, 1488), 3)
         assert (len(few.found), few.more) == (3, len(xorb.found) - 3)
         hash_of = next(key for key in shard.objects.keys[:] if key and key.startswith("xorb:"))
-        stored = leads_to(shard, Span(hash_of, 100, 101)).found
+        stored = references_to(shard, Span(hash_of, 100, 101)).found
         assert {lead.names[0] for lead in stored} == {"file info", "xorb info (CAS info)"}
 
 
@@ -82,6 +82,6 @@ def test_decoded_bytes_are_led_to_by_stored_ones(data: Path) -> None:
     """What a minishard index decompresses to is led to by the stored index, in the words of its data set."""
     with shardcore.open(data / "neuroglancer/skeletons_murmur_gzip") as shard:
         shard.load_index()
-        leads = leads_to(shard, Span("0.shard@3049-3152", 0, 8))
+        leads = references_to(shard, Span("0.shard@3049-3152", 0, 8))
         assert leads.found[0].span == Span("0.shard", 3049, 3152)
         assert leads.found[0].names[0] == "0.shard"

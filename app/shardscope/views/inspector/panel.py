@@ -21,7 +21,7 @@ from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
-from shardcore.operations.references import Lead, Leads
+from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.debounce import Debounce
@@ -96,7 +96,7 @@ class LeadsForm(QWidget):
         else:
             self._show(question, question.leads)
 
-    def _show(self, question: ReferenceQuery, leads: Leads) -> None:
+    def _show(self, question: ReferenceQuery, leads: References) -> None:
         count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
         text = self.tr("{0} to {1}.").format(count, span_words(question.span))
         if not leads.complete:
@@ -108,7 +108,7 @@ class LeadsForm(QWidget):
         if left_out > 0:
             self._put(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
 
-    def _add(self, lead: Lead) -> None:
+    def _add(self, lead: NamedReference) -> None:
         names = " › ".join(short_name(name) for name in lead.names[-3:]) or offset_words(lead.span.start)
         link = WrapText(f"→ {names} · {span_words(lead.span)}", link=True)
         link.setToolTip(self.tr("Go there"))

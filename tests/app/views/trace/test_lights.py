@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.operations.references import leads_to
+from shardcore.operations.references import references_to
 from shardscope.session.highlights import Light
 from shardscope.session.session import Session
 from shardscope.views.hex.overview import side_by_side
@@ -166,7 +166,7 @@ def test_who_leads_here(desk: Desk, qtbot: QtBot, data: Path) -> None:
     desk.hex.actions_.leads.trigger()
     qtbot.waitUntil(lambda: bool(desk.inspector.leads.links))
     assert desk.session.shard is not None
-    wanted = leads_to(desk.session.shard, Span("", 4945, 4946))
+    wanted = references_to(desk.session.shard, Span("", 4945, 4946))
     assert len(desk.inspector.leads.links) == len(wanted.found) == 2
     assert [arrow.start for arrow in desk.session.arrows] == [lead.span for lead in wanted.found]
     assert picture(desk.hex.view) != before
