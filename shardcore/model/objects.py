@@ -267,7 +267,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """Row numbers, int64."""
+        """Row numbers in `Shard.objects`."""
         return as_array(self.rows)
 
     @property
@@ -297,7 +297,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def state(self) -> NDArray[np.uint8]:
-        """`State` values, uint8."""
+        """Values of the enumeration `State`, uint8."""
         return self.columns.state
 
     @property
