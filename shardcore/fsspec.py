@@ -241,15 +241,10 @@ class ObjectFile(AbstractBufferedFile):
 class ShardFileSystem(AbstractFileSystem):
     """Objects of a shard or data set as files, read-only. The shard is opened at the first read.
 
-    A local file that changed is opened again. `invalidate_cache()` closes the shard.
-
-    Args:
-        fo: Path or address of the shard; in a chained URL, the part after `::`.
-        target_protocol: Protocol of `fo` in a chained URL. Protocols other than files, S3, Google and HTTP are read by
-            their own fsspec file system.
-        target_options: Options of that file system; for S3, the options of s3fs that shardcore supports.
-        remote_options: Fields of `shardcore.RemoteOptions` by name.
-        **options: Other arguments of `shardcore.open`.
+    A local file that changed is opened again. `invalidate_cache()` closes the shard. `fo` is the path or address of the
+    shard; in a chained URL, the part after `::`. `target_options` are those of its file system: for S3, the options of
+    s3fs that shardcore supports. `remote_options` are fields of `shardcore.RemoteOptions`; other options are arguments of
+    `shardcore.open`.
     """
 
     protocol = "shard"

@@ -402,14 +402,9 @@ class _ReadOnlyStore(Store):
 
 
 class ArrayStore(_ReadOnlyStore):
-    """One array as a zarr v3 store: `zarr.open_array(ArrayStore(where))`.
+    """One array as a zarr v3 store: `zarr.open_array(ArrayStore(where))`; `options` are arguments of `shardcore.open`.
 
     A volume has the axes x, y, z, channel and begins at index 0; its attributes contain the `voxel_offset`.
-
-    Args:
-        where: Path or address of a volume, scale, Bloscpack file or bcolz column; or an open shard, which stays open.
-        scale: Name of a scale in the info; default: the scale that is opened, or the first.
-        **options: Arguments of `shardcore.open`.
     """
 
     def __init__(self, where: str | Path | Shard, scale: str = "", **options: Any) -> None:

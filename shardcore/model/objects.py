@@ -267,7 +267,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """Row numbers in `Shard.objects`."""
+        """Row numbers in `Shard.objects`, int64, in the order of the slice."""
         return as_array(self.rows)
 
     @property
