@@ -243,7 +243,7 @@ class ShardFileSystem(AbstractFileSystem):
 
     A local file that changed is opened again. `invalidate_cache()` closes the shard. `fo` is the path or address of the
     shard; in a chained URL, the part after `::`. `target_options` are those of its file system: for S3, the options of
-    s3fs that shardcore supports. `remote_options` are fields of `shardcore.RemoteOptions`; other options are arguments of
+    s3fs that shardcore supports. `remote_options` are fields of `RemoteOptions`; other options are arguments of
     `shardcore.open`.
     """
 
