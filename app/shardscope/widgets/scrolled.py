@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
+class _Scrolled(QScrollArea):
+    def sizeHint(self) -> QSize:
+        return self.widget().sizeHint()
+
+
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    area = QScrollArea(parent)
+    area = _Scrolled(parent)
     area.setObjectName(name)
     area.setAccessibleName(spoken)
     area.setFrameShape(QFrame.Shape.NoFrame)
