@@ -305,7 +305,7 @@ class CompareWindow(QDialog):
         self.buttons = [self._button(*words, do) for words, do in zip(texts, actions, strict=True)]
         self.built_in = self.buttons[1]
         self.built_in.setEnabled(False)
-        head, sliders, below_sliders = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        sliders, below_sliders = QHBoxLayout(), QHBoxLayout()
         sliders.setSpacing(24)
         for slider in (self.counts, self.sizes, self.dial):
             sliders.addWidget(slider, 1)
@@ -313,15 +313,12 @@ class CompareWindow(QDialog):
         below_sliders.addWidget(self.line, 1)
         label = QLabel(self.tr("&Codec:"), self)
         label.setBuddy(self.codecs)
-        for button in self.buttons:
-            below_sliders.addWidget(button)
-        head.addWidget(self.headline, 1)
-        head.addWidget(label)
-        head.addWidget(self.codecs)
+        for widget in (label, self.codecs, *self.buttons):
+            below_sliders.addWidget(widget)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(8)
-        column.addLayout(head)
+        column.addWidget(self.headline)
         column.addLayout(sliders)
         column.addLayout(below_sliders)
         column.addWidget(self.area, 1)
