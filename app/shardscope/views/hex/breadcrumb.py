@@ -96,9 +96,7 @@ class Breadcrumb(QLabel):
         self.setAccessibleName(self.plain)
 
     def _kept(self, names: Sequence[str]) -> list[int]:
-        bold = self.font()
-        bold.setBold(True)
-        metrics = QFontMetricsF(bold)
+        metrics = QFontMetricsF(self.font())
         widths = [metrics.horizontalAdvance(_cut(name)) + _ROOM for name in names]
         count = len(names)
         for tail in range(min(count - 1, _MOST - 1), 0, -1):
@@ -114,14 +112,10 @@ class Breadcrumb(QLabel):
 
     def _link(self, number: int, name: str) -> str:
         colours = theme.of(self)
-        last = number == self._last
-        colour = (colours.text if last else colours.muted).name()
-        weight = 600 if last else 400
-        style = f"color:{colour}; text-decoration:none; font-weight:{weight}"
+        style = f"color:{(colours.text if number == self._last else colours.accent).name()}"
         if number == self._at:
-            here = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
-            style = f"{here}; text-decoration:none; font-weight:{weight}"
-        return f'<a href="{number}" style="{style}">{escape(_cut(name))}</a>'
+            style = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
+        return f'<a href="{number}" style="{style}; text-decoration:none">{escape(_cut(name))}</a>'
 
     def _follow(self, link: str) -> None:
         if link == "0":

@@ -15,8 +15,8 @@ from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import px
 from shardscope.widgets.accessible_roles import install_roles
+from shardscope.widgets.fonts import px
 
 _LOOKS = 28
 """Width of the button in the header."""
