@@ -17,8 +17,8 @@ from shardscope.widgets import theme
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _ARROW = " › "
 _MOST = 6
-_ROOM = 12
-"""Pixels that links and separators need besides their letters."""
+_LEFT = 12
+"""Pixels of the line before the path, as the style sheet has it."""
 
 
 class Breadcrumb(QLabel):
@@ -97,13 +97,14 @@ class Breadcrumb(QLabel):
 
     def _kept(self, names: Sequence[str]) -> list[int]:
         metrics = QFontMetricsF(self.font())
-        widths = [metrics.horizontalAdvance(_cut(name)) + _ROOM for name in names]
+        room = metrics.horizontalAdvance(_ARROW)
+        widths = [metrics.horizontalAdvance(_cut(name)) + room for name in names]
         count = len(names)
         for tail in range(min(count - 1, _MOST - 1), 0, -1):
             head = min(count - tail, 2 if tail > 2 else 1)
             whole = head + tail == count
             kept = [*range(head), *([] if whole else [-1]), *range(count - tail, count)]
-            if sum(widths[n] if n >= 0 else 2 * _ROOM for n in kept) <= self.width():
+            if sum(widths[n] if n >= 0 else 2 * room for n in kept) <= self.width() - _LEFT:
                 return kept
         return [-1, count - 1] if count > 1 else list(range(count))
 
