@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -14,7 +14,7 @@ _WISH = QSize(320, 220)
 class _Tall(QScrollArea):
     def __init__(self, part: QWidget, high: int) -> None:
         super().__init__()
-        self._high = high
+        self._part, self._high = part, high
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -22,15 +22,7 @@ class _Tall(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and self.widget() is not None:
-            self._fit()
-
-    def _fit(self) -> None:
-        self.widget().resize(self.viewport().width(), max(self.viewport().height(), px(self._high)))
+        self._part.resize(self.viewport().width(), max(self.viewport().height(), px(self._high)))
 
 
 class FixedSizeFrame(QWidget):

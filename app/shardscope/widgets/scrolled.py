@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 class _Scrolled(QScrollArea):
     def sizeHint(self) -> QSize:
-        return self.widget().sizeHint()
+        inner = self.widget()
+        return inner.sizeHint() if inner is not None else super().sizeHint()
 
 
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:

@@ -32,9 +32,9 @@ from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_folder
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.option_fields import FieldForm
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.tick_box import TickBox
 
@@ -79,11 +79,7 @@ class ExtractDialog(QDialog):
 
     def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
         page = QWidget(self)
-        self.total = QLabel(self.tr("Counting …"), page)
-        self.total.setTextFormat(Qt.TextFormat.PlainText)
-        font = sized(self.total.font(), LARGE)
-        font.setBold(True)
-        self.total.setFont(font)
+        self.total = plain_label(self.tr("Counting …"), size=LARGE, bold=True)
         self.left_out = Elided(greedy=True, parent=page)
         self.left_out.setText(" ")
         self.where = QComboBox(page)
@@ -157,10 +153,7 @@ class ExtractDialog(QDialog):
 
     def _make_question(self) -> QWidget:
         page = QWidget(self)
-        self.question = QLabel(page)
-        self.question.setFont(self.total.font())
-        self.question.setWordWrap(True)
-        self.question.setTextFormat(Qt.TextFormat.PlainText)
+        self.question = plain_label(size=LARGE, bold=True, wrap=True)
         self.question_where = Elided(greedy=True, parent=page)
         words = {
             Conflict.SKIP: ("&Skip them", "Existing files stay; their objects are not written"),
