@@ -58,6 +58,7 @@ class ExtractDialog(QDialog):
         self.setWindowTitle(self.tr("Extract objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._around = parent
         self._answer: Conflict | None = None
         self._outlook: Outlook | None = None
         self._soon = Debounce(self, self.changed, TYPING_MILLISECONDS)
@@ -239,7 +240,7 @@ class ExtractDialog(QDialog):
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
-        most = self.parentWidget().window().size() - QSize(16, 16)
+        most = self._around.window().size() - QSize(16, 16)
         self.resize(self.size().expandedTo(self.sizeHint()).boundedTo(most))
 
     def tell_error(self, error: BaseException) -> None:
