@@ -1,4 +1,4 @@
-"""Large transfers at 50 ms and 20 MB/s: one object beside boto3, charts, salvage, folders with very many names."""
+"""Large transfers at 50 ms and 20 MB/s: one object beside boto3, charts, recovery, folders with very many names."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def middle_file(server: StoreServer, folder: Path) -> Iterator[Figure]:
     uri = "s3://bucket/middle.shard"
     for name, words, seconds, most in (
         ("entropy chart", ["chart", uri, "entropy"], 2.0, 20),
-        ("salvage --plan", ["salvage", uri, "--plan"], 1.5, 6),
+        ("recover --plan", ["recover", uri, "--plan"], 1.5, 6),
     ):
 
         def command(words: list[str] = words) -> None:

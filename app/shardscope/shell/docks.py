@@ -121,7 +121,7 @@ class PanelDocks(QObject):
             part = panel.make(session, settings)
             if not part.accessibleName():
                 part.setAccessibleName(panel.shown_title)
-            still = FixedSizeFrame(part, LEAST, dock)
+            still = FixedSizeFrame(part, LEAST, dock, high=panel.high)
             still.resized.connect(self._calm_soon.again)
             dock.setWidget(still)
             window.addDockWidget(panel.area, dock)

@@ -33,6 +33,9 @@ from shardscope.views.transfers.transfers import Transfers
 
 Area = Qt.DockWidgetArea
 
+_HIGH = 150
+"""Pixels below which a list or a picture under a bar scrolls with its bar."""
+
 LAYOUT_VERSION = 11
 """Goes up when panels come or go: an older saved layout is not used then."""
 
@@ -65,6 +68,7 @@ class Panel:
     shortcut: str
     make: Callable[[Session, Settings], QWidget]
     on_demand: bool = False
+    high: int = 0
 
     @property
     def shown_title(self) -> str:
@@ -78,10 +82,10 @@ PANELS = (
     Panel("objects", "Objects", _LEFT, "lists", "Alt+2", ObjectPanel),
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+3", lambda session, _: Inspector(session)),
     Panel("trace", "Lookup", _RIGHT, "byte", "Alt+4", lambda session, _: TracePanel(session)),
-    Panel("preview", "Preview", _RIGHT, "byte", "Alt+P", lambda session, _: PreviewPanel(session)),
-    Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
-    Panel("hits", "Hits", _BELOW, "results", "Alt+6", lambda session, _: HitsTable(session), True),
-    Panel("notes", "Notes", _BELOW, "results", "Alt+N", lambda session, _: NotesPanel(session), True),
+    Panel("preview", "Preview", _RIGHT, "byte", "Alt+P", lambda session, _: PreviewPanel(session), high=_HIGH),
+    Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True, _HIGH),
+    Panel("hits", "Hits", _BELOW, "results", "Alt+6", lambda session, _: HitsTable(session), True, _HIGH),
+    Panel("notes", "Notes", _BELOW, "results", "Alt+N", lambda session, _: NotesPanel(session), True, _HIGH),
     Panel("transfers", "Activity", _BELOW, "results", "Alt+7", Transfers, True),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
     Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: SandboxPanel(session), True),

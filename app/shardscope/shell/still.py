@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
+
+from shardscope.widgets.fonts import px
 
 _WISH = QSize(320, 220)
 
 
+class _Tall(QScrollArea):
+    def __init__(self, part: QWidget, high: int) -> None:
+        super().__init__()
+        self._part, self._high = part, high
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(part)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._part.resize(self.viewport().width(), max(self.viewport().height(), px(self._high)))
+
+
 class FixedSizeFrame(QWidget):
+    """Frame of a part; in less than `high` pixels at 100 % the part scrolls."""
+
     resized = Signal()
 
-    def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None) -> None:
+    def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None, *, high: int = 0) -> None:
         super().__init__(parent)
         self.part = part
         self._least = least
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
-        column.addWidget(part)
+        column.addWidget(_Tall(part, high) if high else part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

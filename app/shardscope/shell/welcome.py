@@ -24,6 +24,7 @@ from shardscope.views.places.place_list import PlaceList
 from shardscope.views.places.places import recent_places
 from shardscope.widgets.fonts import TITLE, sized, zoom
 from shardscope.widgets.place_model import PlaceModel
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 WIDEST = 820
@@ -86,14 +87,6 @@ class Welcome(QScrollArea):
         self._lay_out()
         self.refresh()
 
-    def _heading(self, text: str) -> QLabel:
-        label = QLabel(text, self)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        font = label.font()
-        font.setBold(True)
-        label.setFont(font)
-        return label
-
     def _lay_out(self) -> None:
         icon = QLabel(self)
         icon.setAccessibleName("Shardscope")
@@ -114,12 +107,12 @@ class Welcome(QScrollArea):
         samples, recent = QVBoxLayout(), QVBoxLayout(self.recent_part)
         samples.setSpacing(6)
         line = QHBoxLayout()
-        line.addWidget(self._heading(self.tr("Samples")), 1)
+        line.addWidget(plain_label(self.tr("Samples"), bold=True), 1)
         line.addWidget(self.compare_button)
         samples.addLayout(line)
         samples.addWidget(self.samples)
         recent.setContentsMargins(0, 0, 0, 0)
-        head_of_recent = self._heading(self.tr("Recent"))
+        head_of_recent = plain_label(self.tr("Recent"), bold=True)
         head_of_recent.setMinimumHeight(self.compare_button.sizeHint().height())
         recent.addWidget(head_of_recent)
         recent.addWidget(self.recent)

@@ -51,7 +51,8 @@ class Elided(QLabel):
 
     @property
     def seen(self) -> str:
-        return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        return "\n".join(cut_text(metrics, line, room) for line in self.text().split("\n"))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())

@@ -324,6 +324,11 @@ class NodeModel(QAbstractItemModel):
         page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
         return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
 
+    def _role_of(self, index: Index) -> str:
+        top = self._open[index.internalId()].parent == 0
+        role = self.section(index) if top else None
+        return role.value if role is not None else ""
+
     def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str, str]:
         secrets = self._session.secrets.now
         node = secrets.node(node)
@@ -335,7 +340,8 @@ class NodeModel(QAbstractItemModel):
             # A data set has no bytes of its own, and neither has a group of its files.
             return name, "", value, "", ""
         start = secrets.text(offset_words(node.span.start), Aspect.OFFSET)
-        return name, _type_of(node), value, start, secrets.text(f"{node.span.size:,}", Aspect.SIZE)
+        kind = _type_of(node) or self._role_of(index)
+        return name, kind, value, start, secrets.text(f"{node.span.size:,}", Aspect.SIZE)
 
 
 def _type_of(node: Node) -> str:

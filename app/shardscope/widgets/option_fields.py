@@ -22,6 +22,7 @@ from shardcore.codecs.json_text import parse_json
 from shardcore.model.options import Option, OptionType
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 
@@ -134,9 +135,7 @@ class JsonField(OptionField):
         self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
         self.editor.textChanged.connect(self._changed)
-        self.state = QLabel()
-        self.state.setTextFormat(Qt.TextFormat.PlainText)
-        self.state.setWordWrap(True)
+        self.state = plain_label(wrap=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)

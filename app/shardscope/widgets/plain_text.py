@@ -5,17 +5,31 @@ from __future__ import annotations
 import re
 from html import escape
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QTextBrowser
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QFont, QImage
+from PySide6.QtWidgets import QLabel, QTextBrowser
 
 from shardcore.model.text import shown_lines
+from shardscope.widgets.fonts import sized
 
 
 def tip(text: str) -> str:
     text = shown_lines(text)
     # Qt guesses whether a text is markup: with a tag of our own around it there is nothing to guess.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
+
+
+def plain_label(text: str = "", name: str = "", *, size: float = 0, bold: bool = False, wrap: bool = False) -> QLabel:
+    """Return a label that takes nothing for markup; `size` is in pixels at 100 %."""
+    label = QLabel(text)
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(wrap)
+    font = sized(label.font(), size) if size else label.font()
+    font.setWeight(QFont.Weight.DemiBold if bold else font.weight())
+    if size or bold:
+        label.setFont(font)
+    return label
 
 
 _TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
+class _Scrolled(QScrollArea):
+    def sizeHint(self) -> QSize:
+        inner = self.widget()
+        return inner.sizeHint() if inner is not None else super().sizeHint()
+
+
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    area = QScrollArea(parent)
+    area = _Scrolled(parent)
     area.setObjectName(name)
     area.setAccessibleName(spoken)
     area.setFrameShape(QFrame.Shape.NoFrame)

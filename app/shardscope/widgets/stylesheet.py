@@ -110,6 +110,7 @@ QTabBar[tight="true"]::tab { padding: 6px 4px; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
 QTabBar:focus { border: 2px solid $accent; }
+QLabel#breadcrumb { font-size: ${small}px; border: 0 solid $faint; border-left-width: 1px; padding-left: 10px; }
 QToolBar#fileTabBar { padding: 0; }
 QTabBar#fileTabs:focus { border: none; }
 QTabBar#fileTabs::tab { padding: 4px 6px 4px 12px; min-width: 60px; max-width: 260px;

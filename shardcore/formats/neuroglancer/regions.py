@@ -22,7 +22,7 @@ WORD = 8
 SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
 MINISHARD_INDICES = "minishard indices"
-MIXED = "chunk data and minishard indices"
+MIXED = "chunks and indices"
 REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
@@ -80,7 +80,7 @@ def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
 
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     base = levels.base
-    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, where its index lies.")]
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its minishard index.")]
     pairs = levels.known_pairs()
     used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
     if used is not None and len(used):
@@ -95,13 +95,13 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
                     SectionRole.INDEX,
                     first,
                     last,
-                    "For each minishard, the keys, places and sizes of its values.",
+                    "For each minishard, the keys, offsets and sizes of its values.",
                 ),
                 _data_section(last, size),
             ]
             return tuple(claim for claim in claims if claim.size)
     if used is None or len(used):
-        text = "Values, and after those of each minishard its index."
+        text = "Chunk data and minishard indices in any order; the shard index has the range of each minishard index."
         claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
     return tuple(claim for claim in claims if claim.size)
 

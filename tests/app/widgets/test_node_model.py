@@ -44,6 +44,8 @@ def test_the_first_level_is_there_at_once(model: NodeModel) -> None:
     """The root comes with its children: the sections."""
     root = model.index(0, 0)
     assert names(model, root) == ["header", "padding", "objects", "index", "hash function"]
+    kinds = [model.index(row, 1, root).data() for row in range(model.rowCount(root))]
+    assert kinds == ["header", "padding", "data", "index", "lookup"]
 
 
 def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QRadioButton,
     QVBoxLayout,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 from shardcore import RemoteOptions
 from shardscope.session.connections import Who, who_of
 from shardscope.widgets.option_fields import FieldForm
+from shardscope.widgets.plain_text import plain_label
 
 
 class WhoChoice(QWidget):
@@ -53,9 +53,7 @@ class WhoChoice(QWidget):
 
     def _anonymous(self) -> QWidget:
         text = self.tr("Requests are not signed: for public data.")
-        label = QLabel(text, self)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
+        label = plain_label(text, wrap=True)
         label.setForegroundRole(label.palette().ColorRole.PlaceholderText)
         label.setAlignment(Qt.AlignmentFlag.AlignTop)
         return label

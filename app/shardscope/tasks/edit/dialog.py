@@ -32,8 +32,8 @@ from shardscope.session.words import cut_end, cut_middle, range_words
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
-from shardscope.widgets.fonts import LARGE, px, sized
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.fonts import LARGE, px
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.table_model import Index, TableModel
 from shardscope.widgets.tick_box import TickBox
@@ -117,20 +117,18 @@ class EditDialog(QDialog):
         self.setAcceptDrops(takes_files)
         self._paths: tuple[Path, ...] = ()
         self._proposal: Proposal | None = None
-        self.title = QLabel(shown(title), self)
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.title.setFont(sized(self.font(), LARGE))
-        self.help = self._words(shown(help), "editHelp")
+        self.title = plain_label(shown(title), size=LARGE)
+        self.help = plain_label(shown(help), "editHelp", wrap=True)
         self.file = self._file_field() if takes_files else None
         self.fields = {option.name: self._field(option) for option in options}
         self.model = ChangeModel(self)
         self.table = self._table()
-        self.total = self._words("", "editTotal")
+        self.total = plain_label("", "editTotal", wrap=True)
         self.old = QRadioButton(self.tr("&Old bytes"), self)
         self.new = QRadioButton(self.tr("&New bytes"), self)
         self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
-        self.kept = self._words("", "editKept")
-        self.trouble = self._words("", "editTrouble")
+        self.kept = plain_label("", "editKept", wrap=True)
+        self.trouble = plain_label("", "editTrouble", wrap=True)
         self.buttons = QDialogButtonBox(self)
         self.apply = self.buttons.addButton(act, QDialogButtonBox.ButtonRole.AcceptRole)
         self.cancel = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
@@ -144,13 +142,6 @@ class EditDialog(QDialog):
         (first or self.table).setFocus()
 
     # --- making ---
-
-    def _words(self, text: str, name: str) -> QLabel:
-        label = QLabel(text, self)
-        label.setObjectName(name)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setWordWrap(True)
-        return label
 
     def _field(self, option: Option) -> QLineEdit:
         line = QLineEdit(self)

@@ -11,7 +11,6 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -31,8 +30,9 @@ from shardscope.tasks.edit.permitted import maker
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.option_fields import FieldForm, field_for
+from shardscope.widgets.plain_text import plain_label
 
 
 class RekeyDialog(QDialog):
@@ -47,9 +47,7 @@ class RekeyDialog(QDialog):
         self.fields = {option.name: field_for(option, None) for option in options}
         self.target = QLineEdit(str(target), self)
         self.target.setObjectName("rekeyTarget")
-        self.trouble = QLabel(self)
-        self.trouble.setTextFormat(Qt.TextFormat.PlainText)
-        self.trouble.setWordWrap(True)
+        self.trouble = plain_label(wrap=True)
         self.buttons = QDialogButtonBox(self)
         self.write = self.buttons.addButton(self.tr("&Write"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
@@ -63,12 +61,8 @@ class RekeyDialog(QDialog):
         next(iter(self.fields.values())).setFocus()
 
     def _lay_out(self) -> None:
-        title = QLabel(title_of(REKEY), self)
-        title.setTextFormat(Qt.TextFormat.PlainText)
-        title.setFont(sized(self.font(), LARGE))
-        help_ = QLabel(QCoreApplication.translate("Verbs", REKEY.help), self)
-        help_.setTextFormat(Qt.TextFormat.PlainText)
-        help_.setWordWrap(True)
+        title = plain_label(title_of(REKEY), size=LARGE)
+        help_ = plain_label(QCoreApplication.translate("Verbs", REKEY.help), wrap=True)
         choose = QPushButton(self.tr("&Choose…"), self)
         choose.setAutoDefault(False)
         choose.clicked.connect(lambda _: self._choose())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -30,10 +30,12 @@ from shardscope.session.extraction import Outlook
 from shardscope.session.words import cut_middle
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_folder
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE
 from shardscope.widgets.option_fields import FieldForm
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
+from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200
@@ -50,12 +52,13 @@ class ExtractDialog(QDialog):
     changed = Signal()
     wanted = Signal()
 
-    def __init__(self, choices: Choices, folders: list[str], parent: QWidget | None = None) -> None:
+    def __init__(self, choices: Choices, folders: list[str], parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("extractSheet")
         self.setWindowTitle(self.tr("Extract objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._around = parent
         self._answer: Conflict | None = None
         self._outlook: Outlook | None = None
         self._soon = Debounce(self, self.changed, TYPING_MILLISECONDS)
@@ -67,7 +70,7 @@ class ExtractDialog(QDialog):
         layout.addWidget(self.pages)
         self._connect()
         self._update()
-        self.resize(max(620, self.sizeHint().width()), self.sizeHint().height())
+        self.resize(self.sizeHint().expandedTo(QSize(620, 0)))
         self.where.setFocus()
         line = self.where.lineEdit()
         if line is not None:
@@ -77,20 +80,16 @@ class ExtractDialog(QDialog):
 
     def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
         page = QWidget(self)
-        self.total = QLabel(self.tr("Counting …"), page)
-        self.total.setTextFormat(Qt.TextFormat.PlainText)
-        font = sized(self.total.font(), LARGE)
-        font.setBold(True)
-        self.total.setFont(font)
-        self.left_out = QLabel(" ", page)
-        self.left_out.setTextFormat(Qt.TextFormat.PlainText)
+        self.total = plain_label(self.tr("Counting …"), size=LARGE, bold=True)
+        self.left_out = Elided(greedy=True, parent=page)
+        self.left_out.setText(" ")
         self.where = QComboBox(page)
         self.where.setEditable(True)
         # Its completion takes the first Return while the path is selected.
         self.where.setCompleter(None)  # type: ignore[arg-type]
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
-        self.where.setMinimumContentsLength(30)
+        self.where.setMinimumContentsLength(20)
         self.browse = QPushButton(self.tr("&Browse…"), page)
         self.browse.setAutoDefault(False)
         self.folders = QRadioButton(self.tr("&Sub-folders from keys"), page)
@@ -114,11 +113,8 @@ class ExtractDialog(QDialog):
         self.manifest.setToolTip(self.tr("manifest.json: key, size and sha256 of every file written"))
         self.manifest.setChecked(choices.manifest)
         self.deleted = TickBox("Include de&leted objects", page)
-        self.warning = QLabel(page)
-        self.warning.setTextFormat(Qt.TextFormat.PlainText)
-        self.examples = QLabel(page)
+        self.warning, self.examples = Elided(greedy=True, parent=page), Elided(greedy=True, parent=page)
         self.examples.setFont(theme.fixed_font())
-        self.examples.setTextFormat(Qt.TextFormat.PlainText)
         self.buttons = QDialogButtonBox(page)
         self.extract = self.buttons.addButton("&Extract", QDialogButtonBox.ButtonRole.AcceptRole)
         self.extract.setDefault(True)
@@ -144,25 +140,22 @@ class ExtractDialog(QDialog):
         form.add(self.tr("&Parts"), self.parts)
         form.addRow("", ticks)
         form.add(self.tr("First files"), self.examples)
+        inner = QWidget(page)
+        rows = QVBoxLayout(inner)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.addWidget(self.total)
+        rows.addWidget(self.left_out)
+        rows.addLayout(form)
+        rows.addStretch(1)
         column = QVBoxLayout(page)
         column.setContentsMargins(20, 16, 20, 14)
-        column.setSpacing(6)
-        column.addWidget(self.total)
-        column.addWidget(self.left_out)
-        column.addSpacing(6)
-        column.addLayout(form)
-        column.addStretch(1)
-        column.addSpacing(8)
+        column.addWidget(scrolled(inner, "extractArea", self.tr("Choices"), page))
         column.addWidget(self.buttons)
 
     def _make_question(self) -> QWidget:
         page = QWidget(self)
-        self.question = QLabel(page)
-        self.question.setFont(self.total.font())
-        self.question.setWordWrap(True)
-        self.question.setTextFormat(Qt.TextFormat.PlainText)
-        self.question_where = QLabel(page)
-        self.question_where.setTextFormat(Qt.TextFormat.PlainText)
+        self.question = plain_label(size=LARGE, bold=True, wrap=True)
+        self.question_where = Elided(greedy=True, parent=page)
         words = {
             Conflict.SKIP: ("&Skip them", "Existing files stay; their objects are not written"),
             Conflict.RENAME: ("Keep &both", "The new files are called “name (2)”"),
@@ -247,7 +240,8 @@ class ExtractDialog(QDialog):
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
-        self.resize(self.size().expandedTo(self.sizeHint()))
+        most = self._around.window().size() - QSize(16, 16)
+        self.resize(self.size().expandedTo(self.sizeHint()).boundedTo(most))
 
     def tell_error(self, error: BaseException) -> None:
         self.left_out.setText(shown(plain_words(error)))

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QSizePo
 from shardcore.model.options import Option, OptionType
 from shardcore.model.text import shown
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.fonts import SMALL
 from shardscope.widgets.option_fields import OptionField, TextField, field_for, json_problem, path_button
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 UNDER = 2
@@ -144,10 +145,7 @@ def _default(form: OptionForm, name: str) -> Any:
 
 
 def _small(text: str, parent: QWidget) -> QLabel:
-    label = QLabel(text, parent)
-    label.setFont(sized(label.font(), SMALL))
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
+    label = plain_label(text, size=SMALL, wrap=True)
     label.setProperty("tone", "muted")
     label.setStyleSheet(f"color: {theme.of(parent).muted.name()};")
     policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -40,7 +40,7 @@ from shardscope.tasks.new_shard.target_view import PlaceView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, px, sized
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
@@ -78,10 +78,7 @@ class KeyRules(QWidget):
         self.rule.setToolTip(self.tr("How keys of the new shard are chosen"))
         for choice, words in RULES:
             self.rule.addItem(self.tr(words), choice.value)
-        self.about = QLabel(self)
-        self.about.setTextFormat(Qt.TextFormat.PlainText)
-        self.about.setObjectName("keyRuleAbout")
-        self.about.setWordWrap(True)
+        self.about = plain_label("", "keyRuleAbout", wrap=True)
         self.rule.currentIndexChanged.connect(lambda _: self.changed.emit())
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -228,11 +225,7 @@ class PackForm(QWidget):
         column.addLayout(foot)
 
     def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
-        head = QLabel(title, self)
-        head.setTextFormat(Qt.TextFormat.PlainText)
-        font = sized(head.font(), LARGE)
-        font.setWeight(QFont.Weight.DemiBold)
-        head.setFont(font)
+        head = plain_label(title, size=LARGE, bold=True)
         if side.count():
             side.addSpacing(9)
         row = QHBoxLayout()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QDialogButtonBox, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from shardcore import Report, Severity
 from shardcore.model.number_words import plural
@@ -13,6 +13,7 @@ from shardcore.operations.pack import Packed
 from shardscope.tasks.new_shard.request import JobStage, note_lines
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_TOLD = 200
@@ -35,9 +36,7 @@ class WritingPage(QWidget):
         self.bar.setAccessibleName(self.tr("Progress of writing"))
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
-        self.state = QLabel(self)
-        self.state.setTextFormat(Qt.TextFormat.PlainText)
-        self.state.setObjectName("writingState")
+        self.state = plain_label("", "writingState")
         self.buttons = QDialogButtonBox(self)
         self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)
         self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))

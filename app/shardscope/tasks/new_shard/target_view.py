@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QRadioButton,
@@ -21,6 +20,7 @@ from shardcore.writing.declaration import Writes
 from shardscope.tasks.new_shard.target import TargetPlace, TargetStatus
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target
+from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.tick_box import TickBox
 
 WRONG = {
@@ -55,9 +55,7 @@ class PlaceView(QWidget):
         group.addButton(self.one)
         group.addButton(self.several)
         self.one.setChecked(True)
-        self.state = QLabel(self)
-        self.state.setObjectName("targetState")
-        self.state.setTextFormat(Qt.TextFormat.PlainText)
+        self.state = plain_label("", "targetState")
         self.replace = TickBox(self.tr("Rep&lace it"), self)
         self.replace.setObjectName("replaceTick")
         self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHeaderView,
-    QLabel,
     QProgressBar,
     QTreeWidget,
     QTreeWidgetItem,
@@ -32,8 +31,8 @@ from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
-from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import tip
+from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
@@ -54,15 +53,9 @@ class RecoverDialog(QDialog):
         self.setWindowTitle(self.tr("Recover objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         of = self.tr("the sandbox copy of {0}, not the file on disk") if sandbox else "{0}"
-        heading = QLabel(
-            shown(self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(name, 60)))), self
-        )
-        heading.setTextFormat(Qt.TextFormat.PlainText)
-        heading.setFont(sized(self.font(), LARGE))
-        heading.setWordWrap(True)
-        self.title = QLabel(self.tr("Searching for intact objects …"), self)
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.title.setWordWrap(True)
+        words = self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(name, 60)))
+        heading = plain_label(shown(words), size=LARGE, wrap=True)
+        self.title = plain_label(self.tr("Searching for intact objects …"), wrap=True)
         self.busy = QProgressBar(self)
         self.busy.setTextVisible(False)
         self.busy.setFixedHeight(8)

@@ -17,8 +17,8 @@ from shardscope.widgets import theme
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _ARROW = " › "
 _MOST = 6
-_ROOM = 12
-"""Pixels that links and separators need besides their letters."""
+_LEFT = 12
+"""Pixels of the line before the path, as the style sheet has it."""
 
 
 class Breadcrumb(QLabel):
@@ -96,16 +96,15 @@ class Breadcrumb(QLabel):
         self.setAccessibleName(self.plain)
 
     def _kept(self, names: Sequence[str]) -> list[int]:
-        bold = self.font()
-        bold.setBold(True)
-        metrics = QFontMetricsF(bold)
-        widths = [metrics.horizontalAdvance(_cut(name)) + _ROOM for name in names]
+        metrics = QFontMetricsF(self.font())
+        room = metrics.horizontalAdvance(_ARROW)
+        widths = [metrics.horizontalAdvance(_cut(name)) + room for name in names]
         count = len(names)
         for tail in range(min(count - 1, _MOST - 1), 0, -1):
             head = min(count - tail, 2 if tail > 2 else 1)
             whole = head + tail == count
             kept = [*range(head), *([] if whole else [-1]), *range(count - tail, count)]
-            if sum(widths[n] if n >= 0 else 2 * _ROOM for n in kept) <= self.width():
+            if sum(widths[n] if n >= 0 else 2 * room for n in kept) <= self.width() - _LEFT:
                 return kept
         return [-1, count - 1] if count > 1 else list(range(count))
 
@@ -114,14 +113,10 @@ class Breadcrumb(QLabel):
 
     def _link(self, number: int, name: str) -> str:
         colours = theme.of(self)
-        last = number == self._last
-        colour = (colours.text if last else colours.muted).name()
-        weight = 600 if last else 400
-        style = f"color:{colour}; text-decoration:none; font-weight:{weight}"
+        style = f"color:{(colours.text if number == self._last else colours.accent).name()}"
         if number == self._at:
-            here = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
-            style = f"{here}; text-decoration:none; font-weight:{weight}"
-        return f'<a href="{number}" style="{style}">{escape(_cut(name))}</a>'
+            style = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
+        return f'<a href="{number}" style="{style}; text-decoration:none">{escape(_cut(name))}</a>'
 
     def _follow(self, link: str) -> None:
         if link == "0":

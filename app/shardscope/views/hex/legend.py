@@ -10,8 +10,11 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QAccessible, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from shardcore import FieldRole, SectionRole
+from shardcore import FieldRole, Section, SectionRole
+from shardcore.model.text import without_marks
+from shardscope.session.words import grouped
 from shardscope.widgets import theme
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.strip_paint import paint_ground
 from shardscope.widgets.tints import UNDERLINED
 
@@ -20,6 +23,7 @@ _SWATCH = 15.0
 _GAP = 5.0
 _SPACE = 14.0
 _MARGIN = 10.0
+_MOST_TOLD = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Legend(QWidget):
         self.setObjectName("legend")
         self.setAccessibleName(self.tr("Legend"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.parts: Sequence[Section] = ()
         self._sections: tuple[SectionRole, ...] = ()
         self._roles: tuple[tuple[SectionRole, FieldRole], ...] = ()
 
@@ -61,12 +66,19 @@ class Legend(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
-            kinds = {SectionRole: self.tr("section"), FieldRole: self.tr("field")}
-            lines = [f"{e.letter} · {e.name} ({kinds[type(e.role)]})" for e in self.entries()]
-            lines.append(self.tr("/// hatched: not loaded yet"))
-            QToolTip.showText(event.globalPos(), "\n".join(lines), self)
+            QToolTip.showText(event.globalPos(), tip(self.told), self)
             return True
         return super().event(event)
+
+    @property
+    def told(self) -> str:
+        kinds = {SectionRole: self.tr("section"), FieldRole: self.tr("field")}
+        lines = []
+        for e in self.entries():
+            lines.append(f"{e.letter} · {e.name} ({kinds[type(e.role)]})")
+            docs = {part.name: grouped(without_marks(part.doc)) for part in self.parts if part.role is e.role}
+            lines += [f"    {name}: {doc}" for name, doc in list(docs.items())[:_MOST_TOLD] if doc]
+        return "\n".join([*lines, self.tr("/// hatched: not loaded yet")])
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPolygonF,
+    QRegion,
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
@@ -123,6 +124,8 @@ _MARGIN = 10.0
 _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
+_CORNER = 4.0
+"""Pixels of the strip that the corners of the frame of the visible range take above and below its letters."""
 _PARTLY = 0.4
 """Opacity of a pixel of the line of loaded bytes that stands for others, too."""
 _MOST_MARKS = 5000
@@ -357,10 +360,14 @@ class Overview(QWidget):
                 left = min(max((left + right - _LEAST_VIEW) / 2, strip.left()), strip.right() - _LEAST_VIEW)
                 right = left + _LEAST_VIEW
             frame = QRectF(left, strip.top() - 2, right - left, strip.height() + 4)
-            painter.setPen(QPen(colours.base, 3))
-            painter.drawRoundedRect(frame, 2, 2)
-            painter.setPen(QPen(colours.text, 1.5))
-            painter.drawRoundedRect(frame, 2, 2)
+            painter.save()
+            # The sides are left open where letters are.
+            letters = strip.adjusted(-_MARGIN, _CORNER, _MARGIN, -_CORNER).toRect()
+            painter.setClipRegion(QRegion(self.rect()) - QRegion(letters))
+            for colour, width in ((colours.base, 3), (colours.text, 1.5)):
+                painter.setPen(QPen(colour, width))
+                painter.drawRoundedRect(frame, 2, 2)
+            painter.restore()
 
     # --- events ---
 

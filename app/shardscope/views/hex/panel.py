@@ -543,6 +543,7 @@ class HexPanel(QWidget):
     # --- around the bytes ---
 
     def _view_moved(self) -> None:
+        self.legend.parts = self.state.sections
         self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
         fields = () if self.state.secrets.unnamed else self.state.roles_on_screen()

@@ -170,4 +170,4 @@ def tab_title(name: str) -> str:
     if stored is not None:
         ends = numbers(ends_text(stored.start, stored.stop))
         return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(ends)
-    return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Bytes")
+    return QCoreApplication.translate("SourceTabs", "Bytes")

@@ -16,6 +16,7 @@ from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.accessible_roles import install_roles
+from shardscope.widgets.fonts import px
 
 _LOOKS = 28
 """Width of the button in the header."""
@@ -87,7 +88,7 @@ class HexView(QAbstractScrollArea):
 
     def _fit_column(self) -> None:
         high = round(self.state.grid.header) - 1
-        self.looks.setGeometry(self.viewport().width() - _LOOKS, 0, _LOOKS, high)
+        self.looks.setGeometry(self.viewport().width() - px(_LOOKS), 0, px(_LOOKS), high)
         self.column.fit(self.state.grid, self.viewport().width(), self.state.name, self.font())
         self._ask_names()
 

@@ -18,10 +18,11 @@ from PySide6.QtGui import (
     QTextDocument,
 )
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from shardcore.model.details import Card, markdown
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import ResourceFreeText
 
@@ -107,8 +108,7 @@ class DetailsDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
         self.view = CardView(card)
-        self.said = QLabel()
-        self.said.setTextFormat(Qt.TextFormat.PlainText)
+        self.said = Elided(greedy=True)
         self.said.setObjectName("cardSaid")
         row = QHBoxLayout()
         row.addWidget(self.said, 1)

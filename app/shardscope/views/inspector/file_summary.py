@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
@@ -38,6 +39,8 @@ REMOTE_SLICE = 1 << 20
 TWO_COLUMNS = 560
 """From this width on the parts are beside the facts."""
 
+_KINDS = MappingProxyType({"bigfile": "BigFile"})
+
 _PICTURE = 132
 """Pixels of the longer edge of the slice."""
 
@@ -64,8 +67,7 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
         # Its bytes alone are shown.
         rows = [DetailRow("format", "not a known shard format"), DetailRow("size", plural(shard.size or 0, "byte"))]
         return Summary(tuple(rows), (), None)
-    rows = [DetailRow("format", f"{known.title} v{shard.version}" if shard.version else known.title)]
-    rows += _object_rows(shard, remote=remote)
+    rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
     # A folder of a store is not listed for this.
     listed = not isinstance(shard, DataSet) or shard.listed
     if listed and (size := shard.size) is not None:
@@ -101,8 +103,8 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
         yield DetailRow("objects", "not counted yet" if total is None else f"{total:,}", strong=total is not None)
         return
     census = count(shard)
-    kinds = ", ".join(plural(number, kind) for kind, number in census.kinds) if len(census.kinds) > 1 else ""
-    yield DetailRow("objects", f"{total:,} ({kinds})" if kinds else f"{total:,}", strong=True)
+    *kinds, last = [plural(number, _KINDS.get(kind, kind)) for kind, number in census.kinds] or ["0"]
+    yield DetailRow("objects", f"{', '.join(kinds)} and {last}" if kinds else f"{total:,}", strong=True)
     details = format_of(shard.format).details
     known = details.get("codec", Detail("codec", "{}"))
     codecs = [known.form.format(name) for name, _ in census.codecs if name not in ("none", "unread", "unknown")]

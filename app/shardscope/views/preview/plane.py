@@ -15,10 +15,11 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import plain_label
 
 MOST_ZOOM = 64.0
 """Screen pixels per pixel."""
@@ -239,9 +240,7 @@ class ZoomBar(QWidget):
         self._plane = plane
         self.text = Elided(greedy=True, parent=self)
         self.text.setObjectName("previewValue")
-        self.percent = QLabel()
-        self.percent.setObjectName("previewZoom")
-        self.percent.setTextFormat(Qt.TextFormat.PlainText)
+        self.percent = plain_label("", "previewZoom")
         self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
         self.real = self._button("previewReal", self.tr("1:1"), self.tr("Real pixels (1)"), 0)
         bar = QHBoxLayout(self)

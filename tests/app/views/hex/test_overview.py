@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -94,6 +94,15 @@ def test_keys_go_from_section_to_section(qtbot: QtBot, strip: Overview) -> None:
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
         qtbot.keyClick(strip, key)
     assert told == [INDEX, TAIL, 0, TAIL]
+
+
+def test_the_frame_of_what_is_seen_leaves_the_letters(strip: Overview) -> None:
+    band = QRect(0, round(strip._strip().top()) + 5, strip.width(), 10)
+    without, letters = strip.grab().toImage(), strip.grab(band).toImage()
+    for section in SECTIONS:
+        strip.set_view(section.start, section.stop)
+        assert strip.grab(band).toImage() == letters
+        assert strip.grab().toImage() != without
 
 
 def test_the_tip_tells_section_and_findings(strip: Overview) -> None:

@@ -8,15 +8,11 @@ from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.tabs import OpenSource, SourceTabs
 
 
-def test_a_long_name_is_cut_in_its_middle_and_told_whole(qtbot: QtBot) -> None:
-    """A member of a data set may be called by a hash: its tab is short, its tooltip is not."""
+def test_the_name_of_a_shard_is_in_the_path_alone(qtbot: QtBot) -> None:
     tabs = SourceTabs()
     qtbot.addWidget(tabs)
-    name = "b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
-    tabs.show_source(OpenSource(name, 10, ()))
-    assert len(tabs.tabText(0)) < 32
-    assert tabs.tabText(0).endswith(".mdb")
-    assert tabs.tabToolTip(0) == name
+    tabs.show_source(OpenSource("20260105_2A_0000.des", 10, ()))
+    assert tabs.tabText(0) == "Bytes"
 
 
 def test_titles_are_never_cut(qtbot: QtBot, swh: HexPanel) -> None:

@@ -135,7 +135,7 @@ def test_sections_follow_the_writer() -> None:
     with opened(DATA / "tiny_worked_example" / "0.shard") as shard:
         assert [(s.name, s.start, s.stop) for s in shard.sections] == [
             ("shard index", 0, 32),
-            ("chunk data and minishard indices", 32, 116),
+            ("chunks and indices", 32, 116),
         ]
 
 
@@ -143,10 +143,10 @@ def test_sections_follow_the_writer() -> None:
     ("offset", "names", "text"),
     [
         (8, ["shard index", "minishard 0", "end_offset"], "0x37"),
-        (33, ["chunk data and minishard indices", "skeleton 1"], "3 bytes"),
-        (47, ["chunk data and minishard indices", "minishard index 0", "chunk_ids", "[1]"], "key 9"),
-        (63, ["chunk data and minishard indices", "minishard index 0", "offsets", "[1]"], "at 0x23"),
-        (115, ["chunk data and minishard indices", "minishard index 1", "sizes", "[0]"], "5"),
+        (33, ["chunks and indices", "skeleton 1"], "3 bytes"),
+        (47, ["chunks and indices", "minishard index 0", "chunk_ids", "[1]"], "key 9"),
+        (63, ["chunks and indices", "minishard index 0", "offsets", "[1]"], "at 0x23"),
+        (115, ["chunks and indices", "minishard index 1", "sizes", "[0]"], "5"),
     ],
 )
 def test_bytes_of_the_worked_example(offset: int, names: list[str], text: str) -> None:
