@@ -32,7 +32,7 @@ FORMAT = Format(
             ("1K", "4K", "16K", "64K", "256K", "1M"),
             "1M",
         ),
-        # Level 2 of Blosc is level 3 of zstd, the usual one; the others do not shuffle.
+        # Level 2 of Blosc is zstd level 3, the default of the other formats, which do not shuffle.
         codecs={"none": {"level": 0}, "zstd": {"codec": "zstd", "level": 2, "shuffle": "none"}},
         usual_codec="blosclz",
         without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},

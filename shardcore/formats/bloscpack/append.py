@@ -1,6 +1,7 @@
-"""Appending to a Bloscpack file in place: the last chunk is filled up, further chunks follow, spare slots take them.
+"""Appending to a Bloscpack file in place.
 
-Where too few slots are spare, all chunks move to make room for more: the file is rewritten, which is stated first.
+The last chunk is filled up and compressed again, new chunks follow, and spare offset slots receive their offsets.
+Where too few slots are spare, the whole file is rewritten with more of them; the edit says so.
 """
 
 from __future__ import annotations
@@ -57,12 +58,18 @@ class _Kept:
             yield piece
 
     def __del__(self) -> None:
-        # It does not exist where the folder cannot be written to.
+        # Not set where the temporary file could not be created.
         if hasattr(self, "_file"):
             self._file.close()
 
 
 def append(shard: Shard, *paths: Path) -> Edit:
+    """Append the contents of files to a Bloscpack file; a `.npy` extends the first axis of an array of its type.
+
+    Args:
+        shard: A Bloscpack file of version 3.
+        paths: The files to append, in order, in one edit.
+    """
     if not isinstance(shard, BloscpackShard):
         raise UsageError("give one Bloscpack file: to a folder nothing is appended")
     _check(shard)
@@ -92,11 +99,12 @@ class _Append:
         self._kept = kept
         self._header = shard.file.header
         self._shape = self._new_shape()
-        # A last chunk that is full stays; where it is the only one, it may become larger.
+        # A full last chunk is kept; a single chunk may become larger.
         full = self._header.last_chunk == self._shape.chunk_size
         self._stay = self._header.nchunks - (0 if full else 1)
 
     def edit(self) -> Edit:
+        """Compress the new chunks into the temporary file and return the edit; the shard itself is not written yet."""
         header, shape, table = self._header, self._shape, self._file.table
         added = shape.nchunks - header.nchunks
         rewritten = header.has_offsets and added > header.max_app_chunks
@@ -126,6 +134,7 @@ class _Append:
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
+        """Return the chunks after appending; `chunk_size` may grow only where the file has a single chunk."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -145,6 +154,7 @@ class _Append:
             self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
+        """Compress the last chunk, filled up, and the chunks after it; return their offsets in the new file."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
@@ -175,6 +185,7 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
+        """Return the metadata with the longer first axis; no change for content that is no array."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
@@ -202,6 +213,7 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
+    """Yield the pieces of a content; raise SourceError where their total is not its size."""
     total = 0
     for piece in content.pieces:
         total += len(piece)

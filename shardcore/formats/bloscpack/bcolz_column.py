@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
+    """Key of a column with the chunk it is in; `number` counts within the file of that chunk."""
+
     chunk: int = 0
 
 
@@ -74,6 +76,7 @@ class BloscpackColumn(BloscpackDataSet):
         return array_grid(self, self.whole_layout, column.chunk_bytes, file_of=names.get)
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return the column as a read-only NumPy array."""
         return self.column.array_of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:

@@ -32,10 +32,12 @@ from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder
 
 MOST_FIELDS = 1000
-"""Columns of a table whose type and shape stand among its fields."""
+"""Most columns whose type and shape are listed in the fields of the table."""
 
 
 class BloscpackTable(BloscpackDataSet):
+    """Table of columns of equal length."""
+
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
         if any(entry.name == ATTRS for entry in folder.list()):

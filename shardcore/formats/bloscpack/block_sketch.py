@@ -1,4 +1,4 @@
-"""The sketch `block`: the bytes of one block as elements and their bytes, and what shuffling them does."""
+"""The sketch `block`: the bytes of one block, in memory order and shuffled."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 CELLS = 56
-"""Bytes that are drawn."""
+"""Most bytes drawn."""
 MOST_ELEMENTS = 14
 WIDEST = 16
-"""Bytes of an element that are drawn."""
+"""Most bytes drawn per element."""
 RUN = 3
-"""So many equal bytes, one after the other, are a run."""
+"""Fewest consecutive equal bytes that are marked as a run."""
 GAIN = 32
-"""Shuffling helps where more than one byte in so many comes to repeat the one before."""
+"""Shuffling helps where it makes more than one in `GAIN` bytes equal to the byte before."""
 COUNTED = 1 << 22
-"""Bytes of a block whose repetitions are counted."""
+"""Most bytes of a block that are compared with the byte before."""
 
 _SHUFFLE_DOC = "Byte by byte instead of element by element: what a codec sees when a block is shuffled."
 
@@ -51,6 +51,7 @@ class _Block:
         return len(self.plain) // self.typesize
 
     def span(self, at: int) -> tuple[Span, ...]:
+        """Return the stored location of byte `at` of the block; of a compressed byte, its stream."""
         base, header = self.stored.span.start, self.stored.header
         if not len(self.found.starts):
             place = base + HEADER_SIZE + self.start + at
@@ -125,7 +126,7 @@ def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tu
     places = [[element * one.typesize + byte for byte in range(wide)] for element in elements]
     if shuffled:
         places = [list(column) for column in zip(*places, strict=True)]
-    # One after the other only where nothing lies between the rows.
+    # Runs continue over rows only where the rows are adjacent bytes.
     whole = not shuffled and wide == one.typesize
     order = [at for row in places for at in row]
     width = len(places[0])
@@ -162,6 +163,7 @@ def _runs(values: Sequence[int], width: int) -> list[bool]:
 
 
 def _repeats(one: _Block) -> tuple[int, int, int]:
+    """Return how many bytes equal the one before, in memory order and shuffled, and how many were compared."""
     plain = one.plain[: COUNTED // one.typesize * one.typesize]
     count = len(plain) // one.typesize
     whole = plain[: count * one.typesize]

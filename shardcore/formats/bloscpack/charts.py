@@ -1,4 +1,4 @@
-"""Uses of the bytes of a Bloscpack file, and compression ratios of its chunks."""
+"""Byte shares of a Bloscpack file, and the stored sizes of its chunks as a load chart."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def _chunks(file: BloscpackFile) -> list[Share]:
 
 
 def _block_counts(headers: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the number of blocks of each chunk; 0 for a memcpy, which has no block starts."""
     nbytes, blocksize = headers["nbytes"].astype(np.int64), headers["blocksize"].astype(np.int64)
     plain = (headers["flags"] & Flag.PLAIN_COPY) != 0
     return np.where(plain | (nbytes <= 0) | (blocksize <= 0), 0, -(-nbytes // np.maximum(blocksize, 1)))

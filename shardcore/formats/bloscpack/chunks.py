@@ -1,7 +1,7 @@
 """Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
-A chunk's header states how long the chunk is, its digest has a fixed length, and the next chunk follows. So the offsets
-are a shortcut only. They may be absent, unused (-1, when a writer died) or wrong; then the walk answers.
+A chunk is as long as its header says, its checksum has a fixed length, and the next chunk follows. Offsets are
+therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong; then the walk decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 WALK_WINDOW = 65536
-"""While chunks are small, the walk reads this many bytes at a time instead of each header alone."""
+"""Bytes that the walk reads at a time while chunks are small."""
 SMALL_CHUNK = 8192
 _STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
 BATCH = 4096
@@ -33,6 +33,16 @@ BATCH = 4096
 
 
 class ChunkWalk:
+    """The chunks from the first on, walked as far as requested. Thread-safe.
+
+    Attributes:
+        places: First byte of each chunk.
+        headers: Their headers, concatenated.
+        next: First byte of the next chunk.
+        end: Error that ended the walk.
+        cut: The walk ended at fewer bytes than a header has.
+    """
+
     def __init__(self, geometry: BloscpackGeometry) -> None:
         self._geometry = geometry
         self._lock = threading.Lock()
@@ -56,6 +66,7 @@ class ChunkWalk:
             progress(min(at, self._geometry.size), self._geometry.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
+        """Add the chunks with headers in `window`, read from `start` on; return the next range to read, or None."""
         with self._lock:
             while len(self.places) <= chunk and not self.done:
                 self._take_many(chunk, start, window)
@@ -71,6 +82,7 @@ class ChunkWalk:
         return None
 
     def _take_many(self, chunk: int, start: int, window: bytes) -> None:
+        """Add the chunks that are wholly in the window, up to the first irregular one; faster than `_take` for each."""
         geometry = self._geometry
         most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
         at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
@@ -119,6 +131,8 @@ class ChunkWalk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllChunks:
+    """Every chunk of a file."""
+
     places: NDArray[np.int64]
     headers: NDArray[Any]
 
@@ -131,6 +145,11 @@ _NONE = AllChunks(np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
 
 
 class ChunkTable:
+    """Locations and headers of all chunks. Thread-safe.
+
+    Before `load` each is read on request, through the offsets or the walk; `load` reads every header.
+    """
+
     def __init__(self, source: Source, geometry: BloscpackGeometry, slots: Slots | None) -> None:
         self.source = source
         self.geometry = geometry
@@ -139,6 +158,7 @@ class ChunkTable:
         self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:
+        """Number of rows; chunks that the header counts but the file does not contain are damaged rows."""
         if self.loaded or self.geometry.nchunks == UNKNOWN:
             return len(self.places)
         return self.geometry.most
@@ -156,6 +176,7 @@ class ChunkTable:
         return (self._all.value or _NONE).headers
 
     def place(self, chunk: int, source: Source | None = None) -> int:
+        """Return the first byte of a chunk."""
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
         if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
@@ -166,6 +187,7 @@ class ChunkTable:
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
+        """Return the first byte of a chunk by the walk, ignoring the offsets; errors as for `place`."""
         self.walk.to(source or self.source, chunk)
         if chunk < len(self.walk.places):
             return self.walk.places[chunk]
@@ -174,6 +196,7 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
+        """Return the offset slot of a chunk before `load`; -1 where no valid one exists."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)
@@ -192,6 +215,7 @@ class ChunkTable:
         return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
+        """Read the headers of all chunks; damage is not raised, chunks that are not found get -1."""
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> AllChunks:
@@ -199,7 +223,7 @@ class ChunkTable:
         chunks = self._from_slots(source, progress) if believed else self._from_walk(source, progress)
         if self.slots is None or self._is_chained(chunks):
             return chunks
-        # The offsets contradict the chunks. When the walk comes to a good end, it is right.
+        # The offsets contradict the chunks. A walk without an error is right.
         walked = self._from_walk(source, progress)
         return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 
@@ -241,8 +265,8 @@ class ChunkTable:
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)
         if self.geometry.nchunks == UNKNOWN and self.walk.cut:
-            count += 1  # bytes that begin a chunk and are too few for one
-        # Views, no copies: the walk has ended, and takes no further chunk.
+            count += 1  # the incomplete header at the end
+        # Views without a copy are safe: the walk has ended and adds no further chunk.
         walked = np.frombuffer(self.walk.places, np.int64)
         read = CHUNK_HEADER.read(memoryview(self.walk.headers), count=found)
         if count == found:

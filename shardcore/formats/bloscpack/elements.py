@@ -1,4 +1,4 @@
-"""From an element of the array to a plain byte: `[24,40]` as NumPy counts, or `[7]` where no array is described."""
+"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]` by the typesize where no array is described."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def index_text(index: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Element:
+    """Element with its number in the uncompressed content.
+
+    Attributes:
+        number: Number of the element in storage order.
+        itemsize: Bytes of an element.
+        how: Computation of the number, as a sentence without its full stop.
+    """
+
     number: int
     itemsize: int
     how: str
@@ -58,6 +66,7 @@ def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
+    """Return an element of an array; negative numbers count from the end, as in NumPy."""
     shape = array.shape
     key = index_text(index)
     if len(index) != len(shape):
@@ -72,7 +81,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     if array.order != "C":
         strides = [math.prod(shape[:axis]) for axis in range(len(shape))]
     number = sum(at * stride for at, stride in zip(places, strides, strict=True))
-    # Of the axis that runs fastest the factor is 1.
+    # The factor of the fastest axis is 1 and left out.
     told = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
     how = f"{told} = {number}" if len(shape) > 1 else f"{number}"
     where = f"Element {key} of {_times(shape)} is number {how}, in {array.order} order"
@@ -80,6 +89,13 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
+    """Return an element of a content without array metadata.
+
+    Args:
+        index: One number.
+        typesize: Bytes of an element; 0 in version 1, which does not have it.
+        size: Uncompressed bytes of the content; -1 where unknown.
+    """
     key = index_text(index)
     if not typesize:
         raise UsageError(f"{key}: version 1 does not say how many bytes an element has; request a byte, as @8")

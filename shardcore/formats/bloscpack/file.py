@@ -1,4 +1,4 @@
-"""An open Bloscpack file: its source, what opening read of it, and what was learned since."""
+"""An open Bloscpack file: its headers, offsets, chunks and metadata."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 class BloscpackFile:
+    """One Bloscpack file. Thread-safe."""
+
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
         self.source = source
         self.header = header
@@ -58,10 +60,11 @@ class BloscpackFile:
     def close(self) -> None:
         self.source.close()
 
-    # --- the parts of the file -------------------------------------------------------------------------------------
+    # --- sections --------------------------------------------------------------------------------------------------
 
     @property
     def sections(self) -> tuple[Section, ...]:
+        """Sections that tile the file; until the chunks are loaded, the section of the chunks ends with the file."""
         size, first = self.source.size, self.offsets.geometry.first
         claims = [section("header", 0, self.header.size)]
         if self.metadata is not None:
@@ -76,6 +79,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
+        """One past the last checksum; the end of the file until the chunks are loaded."""
         if not self.table.loaded:
             return self.offsets.geometry.size
         return self._end.get(self._last_end)
@@ -90,7 +94,7 @@ class BloscpackFile:
     def _has_all_chunks(self) -> bool:
         return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
 
-    # --- the references --------------------------------------------------------------------------------------------
+    # --- references ------------------------------------------------------------------------------------------------
 
     @property
     def offset_table(self) -> OffsetTable:
@@ -103,6 +107,7 @@ class BloscpackFile:
         return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.geometry, read)
 
     def links(self) -> Iterator[Links]:
+        """Yield the references to chunks: offset slots, or else the length of the chunk before."""
         table = self.table
         if not table.loaded:
             return
@@ -122,13 +127,15 @@ class BloscpackFile:
 
         yield Links(starts, stops, pointer)
 
-    # --- the metadata ----------------------------------------------------------------------------------------------
+    # --- metadata --------------------------------------------------------------------------------------------------
 
     def metadata_text(self) -> bytes:
+        """Return the uncompressed metadata text; empty without a metadata section."""
         metadata = self.metadata
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
 
     def metadata_value(self) -> Any:
+        """Return the value of the metadata text, parsed once; None without a metadata section."""
         if self.metadata is None:
             return None
         value = self._value.get(self._parsed)
@@ -137,6 +144,7 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
+        """Return the value, or the error of the text; source errors are raised, because a later read may succeed."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())

@@ -1,7 +1,7 @@
-"""The keys of a Bloscpack file.
+"""Keys of a Bloscpack file.
 
-`5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `[3,4]` the one that holds that element of the array;
-`all` is the whole content.
+`5` is chunk 5, `@1000` the chunk with uncompressed byte 1000, `[3,4]` the chunk with that element of the array, and
+`all` the whole content.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ class KeyRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BloscpackKey:
+    """Parsed key.
+
+    Attributes:
+        asked: Kind of the request.
+        number: Chunk number or uncompressed byte; 0 otherwise.
+        index: Index of an element along each axis.
+    """
+
     asked: KeyRequest
     number: int = 0
     index: tuple[int, ...] = ()
@@ -37,6 +45,7 @@ class BloscpackKey:
 
 
 def parse_key(text: str) -> BloscpackKey:
+    """Parse a key; raise UsageError where it has none of the four forms."""
     if text == ALL:
         return BloscpackKey(KeyRequest.ALL)
     if (index := parse_index(text)) is not None:

@@ -1,10 +1,9 @@
-"""The bytes of a Bloscpack file, and the rules on where its parts lie, stated once.
+"""The records of a Bloscpack file and the rules for the locations of its parts ("Bloscpack Format").
 
-    header | metadata section (option bit 1) | offsets (option bit 0) | chunk | digest | chunk | digest | ...
+    header | metadata section (option bit 1) | offsets (option bit 0) | chunk | checksum | chunk | checksum | ...
 
-Everything is little-endian. Three versions exist; they differ in the header, in the spare offsets and in
-the metadata. Each chunk is a Blosc-1 buffer with a 16-byte header of its own; see `blosc1.py` for what lies
-inside.
+All numbers are little-endian. The three versions differ in the header, in the spare offsets and in the metadata.
+Each chunk is a Blosc-1 buffer with its own 16-byte header; see `blosc1.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from shardcore.model.table import PointerTable
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
 MAX_CHUNK = 2**31 - 1 - 16
-"""The largest uncompressed size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
+"""Largest uncompressed size of a chunk: a Blosc buffer has at most 2^31 - 1 bytes with its 16-byte header."""
 CHUNK_SIZE = 1 << 20
-"""Uncompressed bytes of a chunk by default."""
+"""Default uncompressed size of a chunk."""
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
 
@@ -40,11 +39,15 @@ BLOSC_SOURCE = "Blosc chunk format, "
 
 
 class HeaderOption(IntFlag):
+    """Bits of `options`; the other six must be 0."""
+
     OFFSETS = 0x01
     METADATA = 0x02
 
 
 class Flag(IntFlag):
+    """Low five bits of `flags` in a Blosc header; bits 5 to 7 are the codec."""
+
     BYTE_SHUFFLE = 0x01
     PLAIN_COPY = 0x02
     BIT_SHUFFLE = 0x04
@@ -53,7 +56,7 @@ class Flag(IntFlag):
 
 
 CODECS = ("blosclz", "lz4", "snappy", "zlib", "zstd")
-"""Bits 5 to 7 of `flags`, by number. `lz4hc` writes what `lz4` reads and shares its number."""
+"""Codecs by number, bits 5 to 7 of `flags`. `lz4hc` shares the number of `lz4`."""
 
 _MAGIC_FIELD = Field("magic", ("u1", 4), Role.MAGIC, "The letters `blpk`.", MAGIC)
 _SIZE_FIELDS = (
@@ -259,6 +262,8 @@ def blosc_header_span(place: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class BloscpackGeometry:
+    """Limits for the locations of chunks."""
+
     first: int
     nchunks: int
     digest: int
@@ -266,10 +271,12 @@ class BloscpackGeometry:
 
     @property
     def most(self) -> int:
+        """Number of rows: at most as many as fit in the file, plus one where the header counts more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
+        """Return True where a chunk header can begin: after the offsets, and complete before the end of the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -288,6 +295,7 @@ class BloscpackGeometry:
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
+        """Return one past each chunk without its checksum, cut at the end of the file; -1 where it is not found."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 

@@ -1,4 +1,4 @@
-"""Finding a chunk, by its number, by a plain byte or by an element in it, and telling how."""
+"""Looking up a chunk by number, uncompressed byte or element, with the steps of the trace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 WALK_STEPS = 20
-"""Chunks that a trace tells one by one while it follows the chunks from the first."""
+"""Most chunks of a walk that a trace shows as steps."""
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
@@ -94,6 +94,7 @@ class BloscpackLookup:
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of many keys; -1 for a key that is not found, and for `all`, which is not a row."""
         rows = np.full(len(texts), -1, np.int64)
         if self._header.nchunks == UNKNOWN:
             self._file.load()
@@ -217,6 +218,7 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
+        """Return the locations of the header fields with the sizes and number of chunks; only `names`, if given."""
         record = self._header.record
         wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
         return tuple(self._header.field_span(name) for name in wanted)

@@ -1,4 +1,4 @@
-"""The objects of a Bloscpack file: one row per chunk."""
+"""Objects of a Bloscpack file: one row per chunk."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from shardcore.model.span import Span
 I64 = NDArray[np.int64]
 
 UNREAD = "unread"
-"""The codec of a chunk whose header has not been read yet."""
+"""Codec of a chunk whose header is not read yet."""
 
 
 class BloscpackObjects(Objects):
+    """One row per chunk in the file, and per chunk that only the header counts."""
+
     kinds = ("chunk",)
     key_encoding = "number"
     codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
@@ -44,6 +46,7 @@ class BloscpackObjects(Objects):
 
     @property
     def sized(self) -> bool:
+        """The header has the sizes of the chunks, and the offsets their locations."""
         if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -86,11 +89,13 @@ class BloscpackObjects(Objects):
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
+        """Return some chunks as objects; for more than one, all headers are loaded together."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
 
     def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
+        """Return a chunk as an object, also before the chunks of the file are counted."""
         try:
             place = self._table.place(row)
         except FormatError as error:
@@ -116,11 +121,13 @@ class BloscpackObjects(Objects):
         return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
+        """Return which chunks have impossible headers or locations; only after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
+        """`slot`; after `load_index` also `offset` and `size`."""
         return ("slot", "offset", "size") if self._table.loaded else ("slot",)
 
     def order(self, name: str) -> I64 | None:
@@ -144,6 +151,7 @@ class BloscpackObjects(Objects):
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
+        """Return the header of a chunk; reads the whole chunk, which is usually requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk
@@ -155,6 +163,7 @@ class BloscpackObjects(Objects):
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
     def _state(self, header: ChunkHeader, place: int) -> State:
+        """Return DAMAGED for an impossible header; an unsupported codec is not damage."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
         fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
         return State.LIVE if fine[0] else State.DAMAGED

@@ -1,4 +1,4 @@
-"""The offsets: one slot per chunk, and spare ones."""
+"""The offset slots, one per chunk, and spare ones ("Description of the offsets entries")."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from shardcore.model.span import Span
 from shardcore.sources.base import Source
 
 SLOTS_AT_OPEN = 2**19
-"""Offset slots read at once when a file is opened; of longer tables the rest is read when requested."""
+"""Offset slots read when a file is opened; further ones are read on request."""
 
 
 class Slots:
+    """Offset slots of the chunks, without the spare ones."""
+
     def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: BloscpackGeometry) -> None:
         self.at = at
         self.count = count
@@ -25,7 +27,7 @@ class Slots:
         self._geometry = geometry
         used = kept[kept != UNKNOWN]
         self.ascending = bool((used[1:] > used[:-1]).all())
-        """True if the known offsets ascend; others are not trusted."""
+        """The cached offsets ascend; otherwise none is trusted."""
         self.used = len(used) > 0 or len(kept) < count
 
     def span(self, chunk: int) -> Span:
@@ -33,6 +35,7 @@ class Slots:
         return Span("", at, at + OFFSET.size)
 
     def read(self, source: Source, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the slots `[start, stop)`, int64; reads those that are not cached."""
         if stop <= len(self._kept):
             return self._kept[start:stop]
         data = source.read(self.at + start * OFFSET.size, self.at + stop * OFFSET.size)
@@ -45,6 +48,7 @@ class Slots:
         return place if self.believes(place) else UNKNOWN
 
     def believes(self, place: int) -> bool:
+        """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
         return self.ascending and self._geometry.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -53,6 +57,8 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
+    """Offsets section: the bytes between the headers and the first chunk."""
+
     start: int
     count: int
     slots: Slots | None
@@ -65,6 +71,11 @@ class Offsets:
 
 
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
+    """Read up to `SLOTS_AT_OPEN` offsets.
+
+    The offsets end where the first of them points to. Where that is before the end by the counts of the header, the
+    counts are wrong.
+    """
     digest, size, count = header.checksum.size, source.size, header.slots
     geometry = BloscpackGeometry(start + count * OFFSET.size, header.nchunks, digest, size)
     used = max(header.nchunks, 0)

@@ -1,4 +1,4 @@
-"""The figures of the two rulers: uncompressed bytes above, stored bytes below, and what joins them."""
+"""Figures of the sketch `rulers`: uncompressed bytes above, stored bytes below, bands between them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 
 CHUNKS = 4
-"""Chunks that are drawn."""
+"""Most chunks drawn."""
 SPARE = 4
-"""Spare slots that are drawn."""
+"""Most spare slots drawn."""
 BLOCKS = 5
-"""Blocks that are drawn."""
+"""Most blocks drawn."""
 WALKED = 5
-"""Chunks that are walked past with an arc each; those before are counted."""
+"""Most chunks of a walk that are drawn; those before are only counted."""
 
 _FLAGS = (
     ("shuffle", "Bytes sorted by their place in the element."),
@@ -39,6 +39,7 @@ _TONES = {
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
+    """Return the uncompressed content above, the file below, and a band per chunk."""
     first, last = chunks[0], chunks[-1]
     above = [_plain_item(chunk, here=chunk.number == number) for chunk in chunks]
     if byte is not None:
@@ -87,10 +88,11 @@ def _front_items(file: BloscpackFile) -> list[Item]:
     ]
 
 
-# --- where the chunk begins ------------------------------------------------------------------------------------------
+# --- offsets and walk ------------------------------------------------------------------------------------------------
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
+    """Return the offset slots of some chunks and True where that of chunk `number` is right; None without offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
     if slots is None or not shown:
@@ -120,6 +122,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
+    """Return the chunks that a reader walks over to reach chunk `number`, with an arc per chunk."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
@@ -140,10 +143,11 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
     return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
 
 
-# --- inside the chunk ------------------------------------------------------------------------------------------------
+# --- blocks and flags ------------------------------------------------------------------------------------------------
 
 
 def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | None) -> tuple[Ribbon, int]:
+    """Return the blocks of a chunk, uncompressed above and stored below, and the number of blocks left out."""
     header, start = stored.header, stored.span.start
     shown = window(len(found.starts), block, BLOCKS)
     above, bands = list[Item](), list[Band]()

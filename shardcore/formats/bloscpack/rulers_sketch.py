@@ -1,4 +1,4 @@
-"""The sketch `rulers`: from an element to plain byte, chunk and block; uncompressed bytes above, stored ones below."""
+"""The sketch `rulers`: from an element to its byte, chunk and block, uncompressed and stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections and nodes: every byte of a Bloscpack file, and what it is."""
+"""Sections and nodes of a Bloscpack file."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 KEPT = 64
-"""Chunks whose nodes are kept."""
+"""Chunks whose nodes are cached."""
 DETAIL_LIMIT = 2**28
-"""Stored bytes of a chunk that is read to show its blocks."""
+"""Largest chunk whose blocks are shown, in stored bytes."""
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
@@ -75,6 +75,7 @@ class BloscpackTree:
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> SourcePart | None:
+        """Return the source of the uncompressed metadata; None for another name."""
         metadata, text_name = self._file.metadata, str(name)
         if metadata is None or text_name != metadata.decoded:
             return None
@@ -173,12 +174,13 @@ class BloscpackTree:
         return grouped(Extents(all_starts, all_stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
+        """Return the node of a chunk; `own` is the number of bytes before the next chunk begins."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
         how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
-        # Where not even its header is its own, damage laid chunks over each other: there can be one for each byte.
+        # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
         doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)

@@ -28,6 +28,7 @@ def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progres
 
 
 def intact_report(data: bytes, depth: Depth) -> Report | None:
+    """Return the report of an intact file with one chunk and no metadata; None for any other file."""
     try:
         header = read_header(data)
         table, first = header.size, header.size + header.slots * OFFSET.size
@@ -121,6 +122,7 @@ class Verification:
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
+        """Compare each offset with the location of its chunk."""
         slots = self._table.slots
         if slots is None:
             return
@@ -161,6 +163,7 @@ class Verification:
                 return
 
     def _gaps(self) -> None:
+        """Report bytes between chunks: readers that walk from chunk to chunk fail there."""
         geometry, table = self._table.geometry, self._table
         damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
         ends = geometry.stops(table.places, table.headers) + geometry.digest
@@ -232,6 +235,10 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
+        """Return whether each chunk is decompressed, until `left` bytes of work are spent.
+
+        The cost of a chunk is known from its header; damaged ones cost nothing.
+        """
         headers, tried = self._table.headers, list[bool]()
         damaged = self._objects.damaged(np.arange(len(headers)))
         sizes, stored = (np.where(damaged, 0, headers[name]).astype(np.int64) for name in ("nbytes", "ctbytes"))

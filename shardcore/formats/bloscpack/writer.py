@@ -1,4 +1,4 @@
-"""Writing Bloscpack files: one content becomes one file, in chunks of equal uncompressed size."""
+"""Writing Bloscpack files: one file per input, in chunks of equal uncompressed size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, OddName, Sized, Writer
 
 LONGEST = 255
-"""Bytes of the name of a file on usual file systems."""
+"""Longest file name on common file systems, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,22 @@ class _Done:
 
 
 class BloscpackWriter(Writer):
+    """Writes one file, or a folder with one file per input. Each chunk is decompressed again to check it.
+
+    Args:
+        output: The output.
+        codec: The compressor.
+        level: 0 to 9.
+        shuffle: `byte` or `none`.
+        typesize: Bytes of an element; None: itemsize of the array, else 8.
+        chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements.
+        checksum: Name of the checksum after every chunk.
+        offsets: Write offsets.
+        spare: Spare offset slots; None: ten per chunk.
+        metadata: JSON text, path of a JSON file, or a value; stored in every file.
+        metadata_codec: `none` or `zlib`.
+    """
+
     proven = True
 
     def __init__(
@@ -89,14 +105,14 @@ class BloscpackWriter(Writer):
             try:
                 if isinstance(data, Sized) and self.output.planning:
                     new.pretend()
-                    # Of an array, the header is part of the file that was measured.
+                    # The measured size of a `.npy` file includes its header, which is not packed.
                     self.exact = self.exact and not self._packing.level and not names_array(more.name or more.label)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
                     recipe = self._packing.recipe(shape)
                     new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
             except BaseException:
-                # Whoever goes on after an input that failed gets sound files.
+                # The caller may continue after a failed input; the incomplete file is removed.
                 self._take_back(file)
                 raise
         self._content += content.size
@@ -105,6 +121,7 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
+        """Return the files that would be written with the inputs added so far; without inputs, an empty one."""
         self._check_twins()
         done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
         target = self.output.target.name if self.output.target and not self.output.folder else ""
@@ -168,6 +185,7 @@ class BloscpackWriter(Writer):
 
 
 def json_of(given: Any) -> Any:
+    """Return the value of an option: JSON text, the path of a JSON file, or the value itself."""
     if not isinstance(given, (str, Path)):
         return given
     text: str | bytes = str(given)
