@@ -1,4 +1,4 @@
-"""Data Easy Store: shards of business documents by uid and date, big contents beside them."""
+"""Data Easy Store: shards of business documents by uid and date, with large contents in separate files."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
@@ -49,7 +49,7 @@ FORMAT = Format(
             "Bits of the shard number, 4 to 16; default: those of the file names.",
             names_format=True,
         ),
-        # Not offered in the window, which asks by name of the store.
+        # Hidden in the window, which asks for each store.
         Option(
             "zones",
             OptionType.TEXT,

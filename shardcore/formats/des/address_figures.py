@@ -1,4 +1,4 @@
-"""The figures of an address: from a uid to the name of the file in which it lies."""
+"""Figures of the sketch `address`: from a uid to the name of its file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 BOARD = 256
-"""Cells of the board; where there are more shard numbers it shows those around one."""
+"""Most shard numbers drawn; of more, the ones around that of the uid."""
 COLUMNS = 16
 BOARD_ITEMS = 16
-"""Shard numbers with files that are drawn, besides the one in question."""
+"""Most other shard numbers with files that are drawn."""
 
 DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
 ANY = "*"
@@ -24,7 +24,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Names are shortened where so many letters of each are saved."""
+"""Fewest letters that a shared prefix must have to be left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"
@@ -32,6 +32,8 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
+    """Parts of a shard's file name, with the bytes that each part follows from."""
+
     date: str
     hex: str
     part: str
@@ -48,9 +50,10 @@ def shown_uid(uid: str) -> str:
 
 
 def number_of(uid: str) -> tuple[int, int]:
+    """Return the number that a uid routes by and the number of bits drawn, 32 or 64; only the low 64 bits are kept."""
     if not uid.isdecimal():
         return zlib.crc32(uid_bytes(uid)), _WORD
-    # Digits before the last 64 change nothing in the last 64 bits: 10^64 is a multiple of 2^64.
+    # Digits before the last 64 do not change the low 64 bits: 10^64 is a multiple of 2^64.
     number = int(uid[-_LONG_WORD:]) % (1 << _LONG_WORD)
     return number, _WORD if number >> _WORD == 0 else _LONG_WORD
 
@@ -77,6 +80,7 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
+    """Return the bits of the number, with the shard number marked."""
     number, width = number_of(uid)
     low = Item(
         f"shard number {route.number}",
@@ -97,6 +101,7 @@ def _low(n_bits: int) -> str:
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
+    """Return the possible shard numbers, and how many of those with files are not drawn."""
     count = 1 << route.n_bits
     first = route.number // BOARD * BOARD if count > BOARD else 0
     shown = range(first, min(first + BOARD, count))
@@ -138,6 +143,7 @@ def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
+    """Return the file name by its parts, compared with the name of the open file."""
     rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
@@ -158,16 +164,14 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
-        docs = [
-            "The same in the name of this file." if good else "The name of this file differs."
-            for good in agrees
-        ]
+        docs = ["The same in the name of this file." if good else "The name of this file differs." for good in agrees]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
         rows.append((Item("this file", tone=Tone.FAINT), *cells))
     return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))
 
 
 def differing(names: Sequence[str]) -> list[str]:
+    """Return the names without the path and prefix that all of them share."""
     pairs = zip(min(names, default=""), max(names, default=""), strict=False)
     same = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
     first = max(min(names, default="").rfind(sign, 0, same) for sign in "/_") + 1
@@ -175,6 +179,7 @@ def differing(names: Sequence[str]) -> list[str]:
 
 
 def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
+    """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
     rows = tuple(
         (
             Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),

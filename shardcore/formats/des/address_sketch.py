@@ -1,4 +1,4 @@
-"""The sketch `address`: why a uid lies in its file, and how it is found there."""
+"""The sketch `address`: how a uid routes to its file, and how it is found there."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
 
 CANDIDATES = 4
-"""Files that may hold the uid that are drawn."""
+"""Most candidate files drawn."""
 JUDGED = 1000
-"""Uids of a single file by which the number of bits is inferred."""
+"""Most uids of a single file that are used to infer the number of bits."""
 
-_UID_DOC = "Any uid: the files it belongs in. Reset returns to the one that was looked up."
-_BITS_DOC = "n_bits: how many low bits are the shard number. It is written nowhere, and inferred from names and uids."
+_UID_DOC = "Any uid, to see its files. Reset returns to the uid of the lookup."
+_BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class _UidEntry:
 
 
 class AddressScene:
+    """Input of the sketch."""
+
     def __init__(
         self,
         file: Callable[[], DesFile | None],
@@ -93,6 +95,7 @@ class AddressScene:
 
     @property
     def n_bits(self) -> int | None:
+        """Number of bits; for a single file the one by which its uids agree with its name, or None."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -102,7 +105,7 @@ class AddressScene:
             return None
         uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
         judged = [uid for uid in uids if uid is not None]
-        # A single number agrees with many widths: the usual one is taken where it is among them.
+        # One number agrees with several n_bits: prefer the default.
         usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
         return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
 
@@ -148,7 +151,7 @@ class AddressSketch:
         route = uid.route(now["n_bits"])
         return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
 
-    # --- what the files say ------------------------------------------------------------------------------------------
+    # --- drawing of the files ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
         scene = self._scene
@@ -295,9 +298,10 @@ class AddressSketch:
             return f"The name does not agree: it has {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
-    # --- what if -----------------------------------------------------------------------------------------------------
+    # --- other values ---------------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
+        """Draw the files for another uid or number of bits; entries are not searched."""
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)

@@ -1,4 +1,4 @@
-"""The request log of entries that a reader walks along, and the stamp that a sidecar puts on one."""
+"""Figures of the walk over the entries, and of the tombstone of an entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 SKIPPED = 7
-"""Entries before the last one that are drawn with an arc each; those before them are counted."""
+"""Most entries drawn before the last one; the entries before them are only counted."""
 FACTS = 3
 _FACT_LETTERS = 40
 
@@ -28,6 +28,7 @@ class EntryStrip:
 
 
 def tape(file: DesFile, row: int | None) -> EntryStrip:
+    """Return the walk up to an entry; for row None, to the end of the index."""
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -71,6 +72,7 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
 
 
 def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+    """Return the tombstone of an entry, or None; its location is searched in the sidecar unless `place` is given."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None

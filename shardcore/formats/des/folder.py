@@ -56,13 +56,14 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 MOST_PROBED = 3
-"""So many members are opened to see whether their uids agree with the names; fewer where each costs requests."""
+"""Most shards opened to check that their uids agree with n_bits: `MOST_ASKED` local ones, `MOST_PROBED` remote."""
 
 MOST_PARTS = 10_000
-"""Parts of one date and shard number that are tried by their names."""
+"""Most parts of one date and shard number that are tried by name."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
+    """Detect a folder with files named as packers do, or at least `*.des`."""
     found, count = some_members(folder, SUFFIX)
     if packed := sum(ShardName.parse(member.name) is not None for member in found):
         count = count if packed == len(found) else plural(packed, "file")
@@ -71,6 +72,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
+    """Open a folder of shards; the shards are opened when needed."""
     members, computed = _members(folder, context)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
@@ -95,6 +97,8 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 
 
 class DesDataSet(DataSet):
+    """Shards of one folder, which share their BigFiles."""
+
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
@@ -160,6 +164,7 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
+        """Bits of the shard number: given, from the zones file, or inferred from all file names; None where unknown."""
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
@@ -176,6 +181,7 @@ class DesDataSet(DataSet):
 
     @property
     def _routing_bits(self) -> int | None:
+        """Bits for the first attempt of a lookup; remote shards are not opened to check them."""
         if self.folder.lists_cheaply:
             return self.n_bits
         return None if self._agree.value is False else self._named_bits
@@ -223,6 +229,7 @@ class DesDataSet(DataSet):
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
+        """Return the route of a uid and the shards that may contain it; route None where n_bits is unknown."""
         n_bits = self._routing_bits
         if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
@@ -236,6 +243,7 @@ class DesDataSet(DataSet):
         return self.computed and name.endswith(SUFFIX)
 
     def _tried(self, route: Route, place: str = "") -> list[str]:
+        """Return the parts of a date and shard number by opening computed names up to the first that is missing."""
         found: list[str] = []
         for part in range(MOST_PARTS):
             name = f"{place}{ShardName(self.date, route.hex, part)}"
@@ -321,6 +329,7 @@ class DesDataSet(DataSet):
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of many uids; -1 for a uid without an entry, even where a retention copy exists."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)
@@ -329,7 +338,7 @@ class DesDataSet(DataSet):
         for number, uid in enumerate(wanted):
             for name in self.candidates(uid)[1]:
                 by_member.setdefault(name, []).append(number)
-        # Files that no packer named come last.
+        # Files with other names are searched last.
         for name in (name for _, names in sorted(self._by_hex.items(), reverse=True) for name in names):
             left = np.array([number for number in by_member.get(name, ()) if rows[number] < 0], np.int64)
             first = self.first_row_of(name)
@@ -351,7 +360,7 @@ class DesDataSet(DataSet):
             except KeyAbsent:
                 if self._routing_bits == self.n_bits:
                     raise
-                ref = super().lookup(key, look)  # the names lead elsewhere: in all files
+                ref = super().lookup(key, look)  # n_bits of the names was wrong: search all files
         except KeyAbsent:
             if not copies:
                 raise

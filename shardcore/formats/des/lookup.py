@@ -1,4 +1,4 @@
-"""Finds uids and reports how (des-architecture, Read path)."""
+"""Looking up uids, with the steps of the trace (des-architecture, Read path)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shardcore.shards.trace import Look
 
 MAX_TOLD = 1 << 24
-"""Contents up to 16 MiB are read by a told lookup to show what comes out."""
+"""Largest content that a trace reads, 16 MiB."""
 
 
 SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
@@ -60,6 +60,7 @@ class DesLookup:
         return Uid.parse(text)
 
     def find(self, key: Uid, look: Look) -> ObjectRef:
+        """Find a uid by the walk over the index; of several entries the last counts, as in the reference."""
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
         _tell_ends(file, look)
@@ -81,7 +82,7 @@ class DesLookup:
             raise KeyAbsent(key.text, span=index)
         if look.telling:
             _tell_entry(file, rows, look)
-        # What an object is, its sidecar states, too: that is read now.
+        # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(int(rows[-1]))
         if look.telling:
             _tell_sidecar(file, ref, look)
@@ -321,6 +322,23 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
+    """Return the shard of a uid by the routing rule alone.
+
+    Args:
+        key: The uid.
+        date: `created_at` in ISO 8601; required. Only its date in its own time zone counts.
+        n_bits: Bits of the shard number; default: those of the zones file, else 8.
+        zones: A zones file: its text, or its path.
+
+    Returns:
+        `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
+        `zone` and `uri` (None where no zone has the number).
+
+    Raises:
+        UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.
+        FormatError: The zones file is invalid.
+        SourceError: The zones file cannot be read.
+    """
     if not date:
         raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
     day = shard_date(str(date))

@@ -1,7 +1,7 @@
-"""Entries of a DES index that are found one by one, where nothing leads to the index as a whole.
+"""Searching a damaged DES index for single entries.
 
-An inline entry states its stored bytes twice (`length` and `compressed_size`), begins where its uid ends, whose length
-stands before it, and its payload lies before the index: together that happens by chance about never.
+An inline entry has its stored size twice (`length` and `compressed_size`), begins after its uid, whose length is
+before it, and its payload is before the index. By chance these almost never agree.
 """
 
 from __future__ import annotations
@@ -38,6 +38,18 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Loose:
+    """Entry found by its form.
+
+    Attributes:
+        uid: Its uid.
+        created_at: `created_at` of its metadata, or "".
+        span: The entry.
+        start: First byte of the payload.
+        stop: One past its last byte.
+        codec: The codec.
+        size: Declared uncompressed bytes.
+    """
+
     uid: str
     created_at: str
     span: Span
@@ -48,6 +60,7 @@ class Loose:
 
 
 def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[Loose]:
+    """Return the entries in `gaps`, ascending; version None tries 2, then 1."""
     found: list[Loose] = []
     for one in (2, 1) if version is None else (version,):
         near = Near(damaged.source)
@@ -118,6 +131,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
+    """Return the offset of the uid length of a uid that ends at `place`; None where none fits."""
     first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -140,5 +154,6 @@ def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
+    """Return True where an index at `index`, whose payloads end at `last`, belongs to a shard that is a payload."""
     begins = index - last
     return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

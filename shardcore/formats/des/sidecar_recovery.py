@@ -1,4 +1,4 @@
-"""Recovery by the sidecar of a damaged file: offsets and sha256 of contents."""
+"""Recovering contents of a damaged shard by its sidecar, which has their offsets and sha256."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 def sidecar_of(damaged: Damaged) -> Sidecar | None:
+    """Return the sidecar of a file, or None; an unusable one is noted in `damaged`."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
     if folder is None or not name:
         return None
@@ -35,6 +36,7 @@ def sidecar_of(damaged: Damaged) -> Sidecar | None:
 
 
 def checksum_in(said: dict[str, Any] | None) -> str:
+    """Return the sha256 of an entry in the sidecar, in lower-case hex; "" for none."""
     checksum = said.get("checksum") if said else None
     if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
@@ -42,6 +44,7 @@ def checksum_in(said: dict[str, Any] | None) -> str:
 
 
 def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+    """Yield a content; raise BadChecksum after its last piece where the sha256 differs."""
     digest = hashlib.sha256()
     for piece in pieces():
         digest.update(piece)
@@ -56,6 +59,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
 
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
+    """Yield contents that only the sidecar lists: at their offset, or earlier by the number of missing bytes."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
         if uid in listed or deleted:
@@ -84,6 +88,7 @@ def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 
 def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
+    """Return the number of bytes that the file has lost, by `shard_size` in the sidecar."""
     size = sidecar.fields.get("shard_size")
     return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
 
@@ -120,7 +125,7 @@ def _found(
         if comes_to_its_end(trials, whole):
             return SalvagedObject(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     if spans and trials.left < 0:
-        # Too much was tried: whether it is where it was turns out when it is written.
+        # The budget is spent: the checksum is compared when the content is written.
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
         whole = partial(held_against, pieces, checksum, spans[0])
         return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
@@ -129,11 +134,14 @@ def _found(
 
 
 class Trials:
+    """Budget for contents that are decompressed only to find their location."""
+
     def __init__(self, size: int) -> None:
         self.left = ContentBudget(size).left
 
 
 def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
+    """Return True where a content can be read to its end; False once the budget is spent."""
     try:
         for piece in pieces():
             trials.left -= len(piece)

@@ -1,4 +1,4 @@
-"""Writing DES shards: one file, or a folder into which uid and date route; BigFiles beside (Write path)."""
+"""Writing DES shards: one file, or a folder routed by uid and date, with BigFiles (des-architecture, Write path)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
-"""Endings of uids whose content is not compressed."""
+"""Default suffixes of uids whose content is not compressed, as in the reference."""
 
 ZSTD_LEVEL = 3
 LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
@@ -56,6 +56,7 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def endings(text: str | None) -> frozenset[str]:
+    """Return the suffixes in `skip=.jpg,.zip` in lower case; default: those of the reference."""
     if text is None:
         return frozenset(DEFAULT_SKIP)
     found = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
@@ -106,16 +107,32 @@ class Compressor:
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
 IN_MEMORY = 16 << 20
-"""A content up to this size is taken into memory before it is written."""
+"""Largest content that is held in memory before it is written."""
 OPEN_FILES = 64
-"""Shards of a folder that are kept open at once."""
+"""Most shards of a folder that are open at once."""
 MANY_BYTES = 1 << 26
-"""Contents that `add_many` joins for one write."""
+"""Bytes of contents that `add_many` joins into one write."""
 
 _Taken = bytes | Sized | IO[bytes]
 
 
 class DesWriter(Writer):
+    """Writes payloads as they arrive; index and footer at the end.
+
+    Args:
+        output: The output.
+        codec: Codec of payloads; the codec in the details of an object takes precedence.
+        level: Level of the codec.
+        threshold: Longer contents become BigFiles.
+        version: Layout of the entries.
+        skip: Suffixes of uids that are not compressed.
+        n_bits: Folder: bits of the shard number.
+        max_bytes: Folder: most uncompressed bytes per shard; a longer object gets its own shard.
+        date: Folder: default `created_at`.
+        sidecar: Write a `.meta` with checksums per shard.
+        keep_date: Store `created_at` in the metadata.
+    """
+
     def __init__(
         self,
         output: Output,
@@ -165,7 +182,7 @@ class DesWriter(Writer):
         label = more.label
         uid = _uid_bytes(key, label)
         if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
-            # Nothing is to be decided: with small objects, decisions are what writing takes.
+            # Fast path: no options apply, and per-object checks dominate the time for small objects.
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
@@ -210,6 +227,7 @@ class DesWriter(Writer):
         return list(keys)
 
     def plan(self) -> Plan:
+        """Return the files that would be written with the objects added so far."""
         self._check_twins()
         files = [
             PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
@@ -235,6 +253,7 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
+        """Write all files; BigFiles of a replaced shard are not deleted, and a note counts them."""
         target = self.output.target
         old: set[str] = set()
         if target is not None and self.output.force:
@@ -315,7 +334,7 @@ class DesWriter(Writer):
                 "use version=2, or a higher threshold="
             )
         if isinstance(content, Sized):
-            # Its name is the digest of bytes that are unknown.
+            # A plan does not read the content, so its hash is made up.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
             self._big[digest] = entry.size
@@ -337,6 +356,7 @@ class DesWriter(Writer):
         return digest.hexdigest()
 
     def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
+        """Return a content that can be read repeatedly, and its size; above `IN_MEMORY` bytes in a temporary file."""
         if isinstance(data, bytes):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
@@ -353,7 +373,7 @@ class DesWriter(Writer):
     def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Taken, int]:
         folder = self.output.target.parent if self.output.target is not None else None
         try:
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever takes it closes it
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
         except OSError as error:
             raise SourceError(f"cannot write beside {self.output.target}: {reason_of(error)}") from error
         try:
@@ -402,6 +422,7 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _note(self, uid: bytes, created_at: str, label: str) -> None:
+        """Record a uid for the duplicate check: per shard, or per date of a folder."""
         self._labels.note(len(self._uids), label)
         self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
 
