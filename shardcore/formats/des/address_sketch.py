@@ -151,7 +151,7 @@ class AddressSketch:
         route = uid.route(now["n_bits"])
         return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
 
-    # --- drawing of the files ------------------------------------------------------------------------------------------
+    # --- drawing of the files ------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
         scene = self._scene
@@ -298,7 +298,7 @@ class AddressSketch:
             return f"The name does not agree: it has {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
-    # --- other values ---------------------------------------------------------------------------------------------------
+    # --- other values ---------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
         """Draw the files for another uid or number of bits; entries are not searched."""

@@ -1,4 +1,4 @@
-"""Software Heritage Read Shard: many small objects, found through a perfect hash function."""
+"""Software Heritage Read Shard: many small objects, found by key through a perfect hash function."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily

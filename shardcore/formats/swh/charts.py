@@ -1,4 +1,4 @@
-"""Uses of the bytes of a Read Shard, and load of its slots and buckets."""
+"""Byte shares of a Read Shard, and the load of its slots and buckets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     deleted = min(max(file.geometry.declared - live, 0), slots - live)
     if not deleted:
         return [used, rest]
-    # Both look alike: how many of each there are is known, which are which is not.
+    # Unused slots and slots of deleted objects look alike; only their numbers are known.
     doc = f"Of {plural(slots - live, 'slot')} without object, {deleted:,} were deleted; which ones is not stored."
     gone = replace(
         rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
@@ -85,6 +85,7 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
 
 
 def _buckets(file: SwhFile, progress: Progress) -> Load:
+    """Count the keys per bucket; reads the index and hashes all live keys."""
     parts, geometry = file.hash_parts(), file.geometry
     signed = file.is_signed(file.source)
     counts = np.zeros(parts.buckets, np.int64)

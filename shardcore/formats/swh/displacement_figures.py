@@ -1,7 +1,6 @@
-"""From bits to displacement, drawn: the select directory, the unary bits, the low bits, the value store.
+"""Figures from bits to displacement: select directory, unary bits, low bits, value store.
 
-Bits are those of the file. The lowest bit of a row stands at its right, so numbers can be read; a bit string therefore
-runs from the right to the left.
+The lowest bit of a row is at its right, so that numbers can be read; a bit string runs from right to left.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 _ROW = 32
-"""Bits of a row, where there are so many."""
+"""Bits per row."""
 
 _MOST_BITS = 64
 
@@ -51,6 +50,7 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
 
 
 def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
+    """Return the unary bits around the one-bits of the bucket and the one before; None where they were not read."""
     before, own = place.positions
     first = max(before, 0) // 8
     found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -130,6 +130,7 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
 def store_figure(
     parts: HashParts, bucket: int, place: DisplacementLocation, first: int, data: bytes, beside: list[Value]
 ) -> Figure:
+    """Return the bits of the value store around the value."""
     stop = place.start + place.length
     spans = (value_span(parts, place),) if place.length else ()
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
@@ -186,7 +187,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items of the drawing, if both are drawn."""
+"""Links between items, drawn only where both items are."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:

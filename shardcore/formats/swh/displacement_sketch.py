@@ -1,4 +1,4 @@
-"""The sketch `displacement`: how the displacement of one bucket is found among packed bits."""
+"""The sketch `displacement`: finding the displacement of one bucket among packed bits."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shardcore.model.drawing import Control, Drawing, Figure
 from shardcore.model.number_words import plural
 
 _STORE_BYTES = 4
-"""Bytes of the value store that are drawn, where the value does not take more."""
+"""Bytes of the value store drawn, unless the value is longer."""
 
 _BESIDE = 8
-"""Values beside the one that is sought, on both sides together."""
+"""Most neighbouring values drawn."""
 
 
 class DisplacementSketch:
@@ -64,6 +64,7 @@ class DisplacementSketch:
         return store_figure(parts, hashed.bucket, place, first, data, self._beside(hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
+        """Return neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
         if not self._scene.hashing.few:
             return []
         try:

@@ -1,7 +1,7 @@
-"""The bytes of a Software Heritage Read Shard, version 1, and the rules on them.
+"""The records of a Software Heritage Read Shard, version 1, and the rules on them.
 
-The shard layer is big-endian; the hash function section is a dump of a C library on a little-endian machine, and what
-holds between its fields is stored in `hash_section.py`.
+The shard layer is big-endian. The hash function section is a dump of the C library cmph on a little-endian machine;
+`hash_section.py` checks its fields.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from shardcore.model.table import PointerTable
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
-"""Magic that readers compare: the letters and the zero after them."""
+"""The part of the magic that readers compare."""
 
 VERSION = 1
 DATA_START = 512
-"""Offset at which every known writer begins the objects."""
+"""`objects_position` of every known writer."""
 
 NO_OBJECT = 2**64 - 1
-"""Offset of a slot without an object."""
+"""Offset in a slot without an object."""
 
 _MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
 _POSITION_DIFFERS = Differs(
@@ -158,7 +158,7 @@ DIRECTORY_ENTRY = Record(
 )
 
 HASH_FIXED_SIZE = HASH_HEAD.offsets["displacements_count"] + HASH_TAIL.size
-"""Bytes of a hash function section that `sequence_length` does not count."""
+"""Bytes of a hash function section that `sequence_length` does not include."""
 
 VARIABLE_PARTS = {
     "unary bits": "High part of where each value ends in the value store: a one-bit at (end >> r) + i for value i.",
@@ -179,6 +179,15 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class SwhGeometry:
+    """Locations of the sections, and the rules for slots and objects.
+
+    Attributes:
+        objects_start: First byte of the objects.
+        index_start: First byte of the index, which is the end of the objects.
+        slots: Number of slots.
+        declared: `objects_count` of the header.
+    """
+
     objects_start: int
     index_start: int
     slots: int
@@ -203,6 +212,10 @@ class SwhGeometry:
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """Return the states of slots by their offsets, never by their keys, because a zero key is valid.
+
+        An object is live where its length field is in the objects section.
+        """
         last = self.index_start - OBJECT.size
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
         inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
@@ -223,6 +236,7 @@ class SwhGeometry:
         return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
+        """Return the largest content of an object at `offset`, which must end before the index."""
         return self.index_start - offset - OBJECT.size
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
@@ -272,6 +286,14 @@ class SlotTable(PointerTable):
 
 
 def read_header(data: bytes) -> dict[str, Any]:
+    """Read and check the header (§7, rules 1 to 3 and 8); `check_reach` compares it with the size of the file.
+
+    Raises:
+        Truncated: The header is incomplete.
+        BadMagic: The magic differs.
+        Unsupported: The version is not 1.
+        FormatError: The sections contradict each other.
+    """
     values = HEADER.read_one(data, place=Span("", 0, len(data)))
     if not values["magic"].startswith(WHOLE_MAGIC):
         raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
@@ -303,6 +325,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
+    """Raise Truncated for a file that ends before the hash function can end."""
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (
@@ -343,6 +366,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
+    """Yield the sections of a file truncated to `size` bytes, each with its full size; 0 for the hash function."""
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
         if left.size > 0:

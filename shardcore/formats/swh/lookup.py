@@ -1,4 +1,4 @@
-"""Finding a key: one hash, one slot, one read. The eleven steps that are told are those of `docs/formats/swh.md`."""
+"""Looking up a key: one hash, one slot, one object; the eleven steps are those of `docs/formats/swh.md`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ displacement_drawing = lazily("shardcore.formats.swh.displacement_figures:displa
 slot_drawing = lazily("shardcore.formats.swh.slot_placement_figures:slot_drawing")
 
 CONTENT_GUESS = 65536
-"""Bytes fetched with an object's length, in the hope that they hold its content."""
+"""Bytes read with an object's length, which usually include its content."""
 
 MOST_SEARCHED = 100_000
-"""Slots of an index that is searched for a key which was not found, to explain why."""
+"""Largest index, in slots, that is searched to explain why a key is not found."""
 
 LEAST_GUESS = 16384
 """Bytes fetched with an object's length if the lookup already fetched more to learn the dialect of the hash."""
@@ -88,7 +88,7 @@ class SwhLookup:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
-        # First 8 bytes of the live keys, sorted, and their slots: made when a lookup of an index at hand fails.
+        # First 8 bytes of the live keys, sorted, and their slots; built when a lookup in a loaded index fails.
         self._prefixes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
 
     def parse(self, text: str) -> SwhKey:
@@ -130,12 +130,13 @@ class SwhLookup:
         return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the slots of many keys, vectorised; -1 for a key that is not found."""
         if not len(texts):
             return np.empty(0, np.int64)
         if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
             raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(odd)}")
         try:
-            # `fromhex` skips blanks, which no key has: fewer bytes come out then.
+            # `fromhex` skips blanks, so a key with blanks gives too few bytes.
             wanted = np.frombuffer(bytes.fromhex("".join(texts)), np.uint8).reshape(len(texts), 32)
         except ValueError:
             wanted = np.frombuffer(b"".join(key_bytes(text) for text in texts), np.uint8).reshape(-1, 32)
@@ -274,6 +275,7 @@ class SwhLookup:
         return displacement, companion.apart if companion is not None else 0
 
     def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
+        """Return KeyAbsent, or FormatError where damage may be the reason; only loaded bytes are searched."""
         span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
@@ -293,6 +295,7 @@ class SwhLookup:
         return KeyAbsent(str(key), span=span)
 
     def _slot_with(self, key: SwhKey, start: int, stop: int) -> int | None:
+        """Return the live slot with a key, by a search of the loaded index; None if there is none."""
         if self._prefixes is None:
             rows = SLOT.read(self._file.source.read(start, stop), count=self._geometry.slots)
             live = np.flatnonzero(self._geometry.states(rows["offset"]) == State.LIVE)
@@ -354,6 +357,7 @@ class SwhLookup:
         return offset
 
     def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look, guess: int) -> ObjectRef:
+        """Read the length and up to `guess` bytes of content in one request."""
         stop = self._geometry.index_start
         window = source.read(offset, min(offset + OBJECT.size + guess, stop))
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])

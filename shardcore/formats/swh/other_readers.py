@@ -4,9 +4,9 @@ from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "swh.shard 2.2.1"
 _COMPARED = ((0, 9), (32, 40))
-"""The magic as far as it is compared, and the version."""
+"""The compared part of the magic, and the version."""
 _FIELDS = ((40, 88),)
-"""Counts, places and sizes of the header."""
+"""Counts, positions and sizes in the header."""
 
 
 def peers() -> tuple[Peer, ...]:

@@ -1,4 +1,4 @@
-"""References to slots of a shard: the displacements of the hash function."""
+"""References to the slots of a shard: the displacements of the hash function."""
 
 from __future__ import annotations
 

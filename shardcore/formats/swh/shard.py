@@ -1,4 +1,4 @@
-"""A Read Shard: recognised, opened, and as a `Shard`."""
+"""A Read Shard as a `Shard`: detection and opening."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: keys in them report the dialect of the hash."""
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
-"""Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
+"""Bytes of the hash function read at opening; sufficient for about 170,000 objects."""
 
 
 class SwhShard(FileShard):
@@ -62,6 +62,7 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
+        """The seed; with it, the same objects in the same order give the same bytes."""
         return {"seed": self.file.parts.values["seed"]} if self.file.parts is not None else {}
 
     @property
@@ -112,6 +113,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
+    """Open a Read Shard with two reads: the start of the file, and the start of the hash function."""
     draft = context.draft
     head = source.head(layout.HEADER.size)
     if draft.kept and (context.forced or head.startswith(layout.WHOLE_MAGIC)):
@@ -135,7 +137,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
     try:
         parts = _read_parts(window, header, source.size)
     except FormatError as error:
-        # Index and objects are whole: what does not need the hash function still works.
+        # Index and objects may be intact, so a partial shard is usable without the hash function.
         if not context.partial:
             raise
         damage = error
@@ -151,6 +153,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
+    """Return the parts of the hash function, and check its last bytes where `window` has them."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

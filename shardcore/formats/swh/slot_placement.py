@@ -1,4 +1,4 @@
-"""The sketch `parking`: how the keys of a bucket find slots of their own, played with."""
+"""The sketch `parking` (Slot placement): how the displacement of a bucket gives each of its keys a slot."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def _absent_caption(street: Street) -> str:
 
 
 CARS = 5
-"""Keys of a bucket that are drawn with their sums."""
+"""Most keys of a bucket drawn with their sums."""
 
 CARS_UNFOLDED = 2
-"""Rows of slots in a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+"""The same with the rounds of the hash shown, because the number of items is limited."""
 
 _SLID = 1 << 24
-"""Displacements that a slider is offered for; no writer goes so far."""
+"""Largest displacement with a slider; writers stay below."""
 
 
 class SlotPlacementSketch:

@@ -1,4 +1,4 @@
-"""Parking, drawn: the mixed key, the buckets, the keys of one bucket with their sums, and the slots as a ring."""
+"""Figures of slot placement: the mixed key, the buckets, the keys of one bucket, and the slots as a ring."""
 
 from __future__ import annotations
 
@@ -14,21 +14,35 @@ from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
 
 WHOLE_RING = 24
-"""A ring of up to so many slots is drawn whole; of a larger one the slots around the key's."""
+"""Most slots drawn as a whole ring; of more, only those around the key's slot."""
 
 SLOTS_AROUND = 9
 BUCKETS = 9
 JUMPS = 8
-"""Jumps that are drawn one by one; of more, the first ones."""
+"""Most jumps drawn one by one; of more, `FIRST_JUMPS`."""
 
 FIRST_JUMPS = 3
 MANY = "…"
-"""Prefix of the text of several jumps: their arrow is dashed."""
+"""Prefix of the text of several jumps, whose arrow is dashed."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
 @dataclass(frozen=True, slots=True)
 class Car:
+    """One key of the bucket at the tried displacement.
+
+    Attributes:
+        key: Its 32 bytes.
+        first: f, its first slot.
+        step: h.
+        slot: Its slot at the tried displacement.
+        home: Its slot in the index; -1 where it is not stored.
+        spans: Location of the key in the file.
+        sought: It is the key of the drawing.
+        verdict: Text about whether it fits.
+        fits: The slot is free for it.
+    """
+
     key: bytes
     first: int
     step: int
@@ -42,12 +56,16 @@ class Car:
 
 @dataclass(frozen=True, slots=True)
 class Held:
+    """Key in a slot, or None; `moving` for a key of the bucket while another displacement is tried."""
+
     key: bytes | None
     moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Street:
+    """Keys of a bucket at one displacement."""
+
     cars: list[Car]
     held: dict[int, Held]
     member: bool
@@ -92,6 +110,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
+    """Return the buckets around g, each with its displacement where known."""
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
@@ -140,7 +159,7 @@ def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car])
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
-        stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
+        stranger = not here[0].spans  # for a key that is not in the shard, show the key in the slot
         text = _short(held.key if stranger and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
@@ -157,6 +176,7 @@ def _tone_of(cars: Sequence[Car]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
+    """Return the slots on the way of a key, each with the text of its jump, and False where jumps are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -208,7 +228,7 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
     table = Table("The sum", ("f", "h · p0", "p1", "slot"), (row,))
     figure: Cells | Ruler = ruler
     if slots <= WHOLE_RING:
-        # A slot that a key comes by twice is one cell.
+        # A slot that is visited twice is one cell.
         cells = {item.at: replace(item, size=1, here=False, tone=Tone.KEY) for item in reversed(ruler.items)}
         names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
         figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)

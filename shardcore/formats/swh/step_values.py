@@ -1,4 +1,4 @@
-"""Meanings of the values in the steps of a lookup."""
+"""Meanings of the values in lookup steps."""
 
 from __future__ import annotations
 

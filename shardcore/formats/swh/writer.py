@@ -1,4 +1,4 @@
-"""Writing a Read Shard: the inverse of the reader, from the same layout."""
+"""Writing a Read Shard."""
 
 from __future__ import annotations
 
@@ -35,19 +35,28 @@ class Ending:
 
 
 SMALL_OBJECT = 65536
-"""Objects of up to this many bytes are copied once more to write them in one call."""
+"""Largest object that is written in one call with its length, at the cost of a copy."""
 
 MANY_OBJECTS = 1 << 15
-"""Small objects that are joined for one write."""
+"""Most small objects joined into one write."""
 
 CONTENT_HASH = "swh.content-hash"
-"""The finding where a key is not the sha256 of the content."""
+"""Finding code for a key that is not the sha256 of the content."""
 
 _sha256 = hashlib.sha256
 _length = layout.OBJECT.packer.pack
 
 
 class SwhWriter(Writer):
+    """Writes objects as they arrive; index and hash function follow when all keys are known.
+
+    Args:
+        output: The output.
+        seed: First seed for the hash function; equal objects and seed give equal bytes.
+        dedupe: Leave out an object with key and content of another.
+        progress: Called while the hash function is built.
+    """
+
     key_form = KEY_FORM
 
     def __init__(
@@ -72,11 +81,11 @@ class SwhWriter(Writer):
     def _add(self, key: str | None, data: Data, more: More) -> str:
         raw = self._raw(key, more.label)
         if raw is not None:
-            # A key that is given need not be the sha256 of its content.
+            # A given key need not be the sha256 of the content.
             self.expected.add(CONTENT_HASH)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
-            # One call for both: with small objects, calls are what writing takes.
+            # One call for both, because calls dominate the time for small objects.
             content = _sha256(data).digest()
             if self._seen is not None and self._is_known(raw or content, content):
                 return (raw or content).hex()
@@ -98,6 +107,7 @@ class SwhWriter(Writer):
         return digest.hex()
 
     def _is_known(self, key: bytes, content: bytes) -> bool:
+        """Return True for a duplicate to drop; otherwise record key and content."""
         if self._seen is None:
             return False
         known = self._seen.get(key) == content
@@ -136,10 +146,12 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
+        """Return a placeholder key for unknown content; the planned hash function is then not exact."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
+        """Return the shard that would be written with the objects added so far."""
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)
@@ -164,7 +176,7 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        rows.put(end.slots, self._used_slots())  # a third of the time that an index takes
+        rows.put(end.slots, self._used_slots())  # three times as fast as an assignment by index
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
@@ -179,7 +191,7 @@ class SwhWriter(Writer):
                 digest.update(piece)
                 size += len(piece)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound shard.
+            # The caller may continue after a failed input.
             self._file.rewind(offset)
             raise
         self._file.write_at(offset, _length(size))
@@ -188,7 +200,7 @@ class SwhWriter(Writer):
     def _told(self) -> Iterator[str]:
         if self._left_out:
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
-        # Where most keys are something else, they are so by choice, as verification has it, too.
+        # Where most keys differ, they are no sha256 by choice; verification treats them the same.
         if 0 < self._strangers <= len(self._offsets) // 2:
             yield f"{plural(self._strangers, 'object')} with another sha256 than the key: key or content changed before"
 
