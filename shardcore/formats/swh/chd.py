@@ -115,7 +115,7 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
-    """Return bucket g, first slot f and step h of many hashes (§3, search step 2).
+    """Return bucket g, first slot f and step h of many hashes (§3, Search).
 
     Args:
         a: First number of each hash.
@@ -131,7 +131,7 @@ def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I
 
 
 def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
-    """Return the slots of many keys (§3, search steps 3 and 4).
+    """Return the slots of many keys (§3, Search).
 
     Args:
         f: First slot of each key.

@@ -49,7 +49,7 @@ class _Inseparable(Exception):
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
-    """Return B and n for a number of keys (§4, step 1); 1 and 11 for no keys (§5)."""
+    """Return B and n for a number of keys (§4); 1 and 11 for no keys (§5)."""
     slots = int(keys / LOAD) + 1
     slots += 1 - slots % 2
     while not _passes_for_prime(slots):

@@ -112,7 +112,7 @@ class Decoded:
 
 
 def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
-    """Decode and check all displacements (§2.1, and rule 6 of §7), without the directory.
+    """Decode and check all displacements (§2.1), without the directory.
 
     Args:
         encoded: The parts of the section.
@@ -146,7 +146,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
 
 
 def encode(displacements: U32) -> Encoded:
-    """Encode displacements, at least one (§4, step 6); raise ShardError where they take 2^32 bits or more."""
+    """Encode displacements, at least one (§2.1); raise ShardError where they take 2^32 bits or more."""
     plus_one = displacements.astype(np.int64) + 1
     lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
     ends = np.cumsum(lengths)
@@ -170,7 +170,7 @@ def encode(displacements: U32) -> Encoded:
 
 
 def wrong_directory_entries(directory: U32, positions: I64) -> I64:
-    """Return the numbers of the directory entries that disagree with the one-bits (rule 7 of §7)."""
+    """Return the numbers of the directory entries that disagree with the one-bits."""
     return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
 
 

@@ -71,7 +71,7 @@ class HashParts:
 
 
 def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
-    """Read and check the first 55 bytes of the section (§7, rules 3 to 5, of `docs/formats/swh.md`).
+    """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
 
     Args:
         data: The first bytes of the section.

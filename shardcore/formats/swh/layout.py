@@ -286,7 +286,7 @@ class SlotTable(PointerTable):
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """Read and check the header (§7, rules 1 to 3 and 8); `check_reach` compares it with the size of the file.
+    """Read and check the header (§1); `check_reach` compares it with the size of the file.
 
     Raises:
         Truncated: The header is incomplete.
