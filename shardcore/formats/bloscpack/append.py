@@ -71,7 +71,7 @@ def append(shard: Shard, *paths: Path) -> Edit:
         paths: The files to append, in order, in one edit.
     """
     if not isinstance(shard, BloscpackShard):
-        raise UsageError("give one Bloscpack file: to a folder nothing is appended")
+        raise UsageError("append needs one Bloscpack file, not a folder")
     _check(shard)
     local = edit_of(shard.source, "", ()).path
     if not paths:
@@ -227,8 +227,8 @@ def _check(shard: BloscpackShard) -> None:
     if header.version != 3:
         raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")
     if UNKNOWN in (header.nchunks, header.chunk_size, header.last_chunk) or not header.nchunks:
-        raise UsageError("the header does not say how many chunks of which size there are; pack the content again")
+        raise UsageError("the header does not have the number and size of the chunks; pack the content again")
     shard.load_index()
     table = shard.file.table
     if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.odd:
-        raise UsageError("not all chunks can be found; nothing is appended to a damaged file")
+        raise UsageError("the file is damaged: not all chunks are found; append needs an intact file")

@@ -89,7 +89,9 @@ class BcolzColumn:
 
     def array_of(self, data: bytes) -> NDArray[Any]:
         if self.pickled:
-            raise Unsupported(f"the items of {self.name or 'the column'} are pickled Python objects: no array is made")
+            raise Unsupported(
+                f"the items of {self.name or 'the column'} are pickled Python objects, which cannot be read as an array"
+            )
         return self.array.of(data)
 
     @cached_property
@@ -121,9 +123,8 @@ class BcolzColumn:
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            message = (
-                f"chunk {number} holds {plural(size, 'uncompressed byte')}; by its shape the column has {wanted:,}"
-            )
+            found = plural(size, "uncompressed byte")
+            message = f"chunk {number} has {found}; by the shape of the column it should have {wanted:,}"
             raise FormatError(message, span=_span(file.name, file.size))
 
 
@@ -179,7 +180,7 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
     span = _span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
-        raise FormatError(f"{name} holds no JSON object", span=span)
+        raise FormatError(f"{name} is not a JSON object", span=span)
     return value
 
 

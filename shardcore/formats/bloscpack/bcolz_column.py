@@ -99,11 +99,13 @@ class BloscpackColumn(BloscpackDataSet):
         )
         if key.asked is KeyRequest.ALL:
             ref = column_ref(column, ALL, -1, "content")
-            text = "The chunks one after the other, cut where the column ends."
+            text = "The chunks in order, cut at the end of the column."
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
         if column.pickled and key.asked is not KeyRequest.CHUNK:
-            raise KeyAbsent(str(key), "of pickled Python objects only chunks have keys: `0`, `1` … and `all`")
+            raise KeyAbsent(
+                str(key), "a column of pickled Python objects has only keys of chunks: `0`, `1` … and `all`"
+            )
         if key.asked is KeyRequest.ELEMENT:
             key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
         inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
@@ -115,8 +117,8 @@ class BloscpackColumn(BloscpackDataSet):
                 look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (
-                f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
-                f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
+                f"Uncompressed byte {key.number} is byte {within} of chunk {number}: "
+                f"{key.number} // {column.chunk_bytes} = {number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
             look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
             inside = ColumnKey(KeyRequest.BYTE, within, chunk=number)
@@ -141,8 +143,8 @@ class BloscpackColumn(BloscpackDataSet):
         name = self.column.file_of(key.chunk).name
         look.step(
             "Which file",
-            f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
-            why="One file for each chunk: a column grows by new files, and those that are there are never moved.",
+            f"Each file of a column has one chunk and its number: chunk {key.chunk} is in {name}.",
+            why="One file per chunk: a column grows by new files, and existing files are not changed.",
             inputs=tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
             file=name,
         )

@@ -29,7 +29,7 @@ GAIN = 32
 COUNTED = 1 << 22
 """Most bytes of a block that are compared with the byte before."""
 
-_SHUFFLE_DOC = "Byte by byte instead of element by element: what a codec sees when a block is shuffled."
+_SHUFFLE_DOC = "The order of bytes that the codec compresses when a block is shuffled."
 
 Bytes = NDArray[np.uint8]
 
@@ -101,7 +101,7 @@ class BlockSketch:
         thought = shuffled and one.stored.header.filter_name != "shuffle"
         figures = (matrix, _counts_figure(counts))
         caption = _caption(one, counts, shuffled=shuffled)
-        runs = {Tone.HIT: "equal bytes side by side"}
+        runs = {Tone.HIT: "run of equal bytes"}
         return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought, legend=runs)
 
     def _opened(self, number: int, block: int) -> _Block | None:
@@ -182,25 +182,25 @@ def _counts_figure(counts: tuple[int, int, int]) -> Table:
         (Item("element by element"), Item(f"{grouped_digits(memory)} of {grouped_digits(size)}")),
         (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {grouped_digits(size)}", tone=best)),
     )
-    return Table("Counted over the block", ("order", "bytes that repeat the one before"), rows)
+    return Table("Equal neighbours in the block", ("order", "bytes equal to the one before"), rows)
 
 
 def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> str:
     header = one.stored.header
     if one.typesize == 1:
-        why = "Elements of one byte have nothing to shuffle: both orders are the same."
+        why = "Elements of one byte cannot be shuffled: both orders are the same."
     elif (counts[1] - counts[0]) * GAIN > counts[2]:
         why = (
-            "At the same place, neighbouring numbers often have equal bytes; shuffled, these are in long runs, "
-            "which a codec writes short."
+            "Neighbouring numbers often have equal bytes at the same position; shuffled, these form long runs, "
+            "which compress well."
         )
     else:
-        why = "These bytes are hardly more alike when they are shuffled, so shuffling gains next to nothing here."
+        why = "Shuffling hardly creates more equal neighbours here, so it gains almost nothing."
     if not len(one.found.starts):
-        return f"{why} The chunk is a plain copy: the codec gained nothing on it."
+        return f"{why} The chunk is a memcpy: the codec gained nothing on it."
     span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
-    told = f"The file keeps this block {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
+    told = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
     return f"{why} {told}"
 
 

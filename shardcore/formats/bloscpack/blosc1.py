@@ -147,12 +147,12 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError("typesize of the chunk is 0; 1 to 255 are possible", span=place)
     if header.ctbytes < HEADER_SIZE:
         raise FormatError(
-            f"ctbytes is {plural(header.ctbytes, 'byte')}, fewer than the {HEADER_SIZE} of the Blosc header",
+            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
             span=place,
         )
     if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
-            f"an uncompressed copy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
+            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
             "header"
             "; "
             f"ctbytes is {grouped_digits(header.ctbytes)}",

@@ -19,11 +19,11 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
     inside: dict[str, Sequence[Share]] = {}
     if file.metadata is not None:
         room = file.metadata.padding
-        doc = "Room after the metadata, so that they can grow in place."
+        doc = "Space reserved after the metadata, so that it can grow in place."
         inside["metadata"] = [
-            share_of(Use.METADATA, "metadata", file.metadata.start, room.start, "Header and stored text."),
-            share_of(Use.SLACK, "room for metadata", room.start, room.stop, doc),
-            share_of(Use.METADATA, "digest of the metadata", room.stop, file.metadata.stop),
+            share_of(Use.METADATA, "metadata", file.metadata.start, room.start, "Metadata header and stored text."),
+            share_of(Use.SLACK, "reserved for metadata", room.start, room.stop, doc),
+            share_of(Use.METADATA, "checksum of the metadata", room.stop, file.metadata.stop),
         ]
     if file.offsets.count:
         slots = file.offsets.slots
@@ -46,7 +46,7 @@ def _chunks(file: BloscpackFile) -> list[Share]:
         share_of(Use.DATA, "blocks", blocks, stops, "The content, block by block."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
         share_of(Use.INDEX, "block starts", inner, blocks, "Where each block of a compressed chunk begins."),
-        share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is detected."),
+        share_of(Use.INDEX, "checksums", stops, digests, "After each chunk, so that damage to it is detected."),
     ]
 
 

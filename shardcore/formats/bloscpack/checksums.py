@@ -39,7 +39,7 @@ class Checksum:
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
-                f"{what}: {self.name} digest: computed {computed.hex()}, stored {stored.hex()}", span=place
+                f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}", span=place
             )
 
 
@@ -58,7 +58,7 @@ CHECKSUMS = (
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
+        raise FormatError(f"checksum number {number} is unknown; supported: 0 to {len(CHECKSUMS) - 1}", span=place)
     return CHECKSUMS[number]
 
 

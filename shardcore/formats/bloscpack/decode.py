@@ -66,7 +66,7 @@ def decompress(
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
         raise FormatError(
-            f"the chunk holds {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
+            f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
         )
     if header.nbytes == 0:
         return b""

@@ -12,7 +12,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.shards.trace import Look
 
-BYTE_WHY = "Chunks know nothing of elements: they hold raw bytes, so the element becomes the byte it begins with."
+BYTE_WHY = "Chunks contain bytes, not elements, so the lookup continues with the first byte of the element."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
@@ -47,7 +47,9 @@ class Element:
     @property
     def sentence(self) -> str:
         sizes = plural(self.itemsize, "byte")
-        return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
+        return (
+            f"{self.how}; {sizes} each: its first uncompressed byte is {self.number} × {self.itemsize} = {self.byte}."
+        )
 
     def tell(self, look: Look, *places: Span) -> None:
         look.step(
@@ -71,9 +73,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     key = index_text(index)
     if len(index) != len(shape):
         axes = plural(len(shape), "axis", "axes")
-        raise UsageError(
-            f"the array has {axes}, {_times(shape)}, and {key} names {len(index)}: give one number for each"
-        )
+        raise UsageError(f"the array has {axes}, {_times(shape)}, and {key} has {len(index)}: give one number per axis")
     places = [at + length if at < 0 else at for at, length in zip(index, shape, strict=True)]
     if any(not 0 <= at < length for at, length in zip(places, shape, strict=True)):
         raise KeyAbsent(key, f"there is no element {key}; the array is {_times(shape)}")
@@ -98,7 +98,7 @@ def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
     """
     key = index_text(index)
     if not typesize:
-        raise UsageError(f"{key}: version 1 does not say how many bytes an element has; request a byte, as @8")
+        raise UsageError(f"{key}: version 1 does not store the size of an element; request a byte, such as @8")
     if len(index) != 1 or index[0] < 0:
         raise UsageError(f"{key}: no array is described here, so elements have one number each, from 0: [7]")
     number = index[0]

@@ -119,7 +119,7 @@ class BloscpackFile:
             number, slots = int(numbers[at]), table.slots
             if slots is not None and slots.place(table.source, number) == starts[at]:
                 span = self.offset_table.pointer_span(number)
-                return span, f"Slot {number} of the offsets has the start of chunk {number} begins."
+                return span, f"Slot {number} of the offsets has the start of chunk {number}."
             if number == 0 or table.places[number - 1] == UNKNOWN:
                 return Span("", 0, self.header.size), "The first chunk follows the header."
             before = blosc_header_span(int(table.places[number - 1]))

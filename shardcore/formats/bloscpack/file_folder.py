@@ -46,7 +46,7 @@ LOOKED_THROUGH = 16
 I64 = NDArray[np.int64]
 
 
-FILE_WHY = "The folder is the index here: one name, one file, one content."
+FILE_WHY = "The folder is the index: each file has one content, and its name is the key."
 
 
 class BloscpackFiles(DataSet):

@@ -88,7 +88,7 @@ def header_size(data: bytes) -> int:
         raise Truncated("the file ends before its version, byte 4", span=Span("", 0, len(data)))
     version = data[4]
     if version not in VERSIONS:
-        raise Unsupported(f"Bloscpack version {version} is not known; 1, 2 and 3 are", span=Span("", 4, 5))
+        raise Unsupported(f"Bloscpack version {version} is not supported (supported: 1, 2, 3)", span=Span("", 4, 5))
     return HEADERS[version].size
 
 
@@ -141,7 +141,7 @@ def _check(header: Header) -> None:
         _refuse(
             header,
             "options",
-            f"option bits {header.options & ~allowed:#04x} are set, which mean nothing in version {header.version}",
+            f"option bits {header.options & ~allowed:#04x} are set, which are undefined in version {header.version}",
         )
     for name, value in (("chunk_size", header.chunk_size), ("last_chunk", header.last_chunk)):
         if not UNKNOWN <= value <= MAX_CHUNK:

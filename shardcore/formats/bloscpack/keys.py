@@ -52,6 +52,6 @@ def parse_key(text: str) -> BloscpackKey:
         return BloscpackKey(KeyRequest.ELEMENT, index=index)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
+        forms = "the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an element, or `all`"
         raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
     return BloscpackKey(KeyRequest.BYTE if text.startswith("@") else KeyRequest.CHUNK, int(digits))

@@ -70,11 +70,11 @@ _SIZE_FIELDS = (
         "checksum",
         "u1",
         Role.CODEC,
-        "Which digest follows every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
+        "The checksum after every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
         "7 sha384, 8 sha512.",
-        differs=Differs("adler32 costs 32 bytes for each chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
+        differs=Differs("adler32 costs 32 bytes per chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
     ),
-    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; only informs: each chunk has its own."),
+    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; informative, because each chunk has its own."),
     Field("chunk_size", "<i4", Role.SIZE, "Uncompressed bytes of every chunk but the last; -1 when unknown."),
     Field("last_chunk", "<i4", Role.SIZE, "Uncompressed bytes of the last chunk; -1 when unknown."),
     Field(
@@ -84,7 +84,7 @@ _SIZE_FIELDS = (
         "Number of chunks; -1 when unknown: all up to the end of the file.",
         differs=Differs(
             "-1 means that the number is not known, and chunks continue to the end of the file",
-            "the reference reads nothing at all from such a file",
+            "the reference returns no content of such a file",
         ),
     ),
 )
@@ -150,19 +150,17 @@ METADATA_HEADER = Record(
             "meta_checksum",
             "u1",
             Role.CODEC,
-            "Which digest ends the section, numbered as in `checksum`; it covers the stored text.",
+            "The checksum at the end of the section, numbered as in `checksum`; it covers the stored text.",
         ),
-        Field("meta_codec", "u1", Role.CODEC, "How the text is stored: 0 plain, 1 compressed by zlib."),
+        Field("meta_codec", "u1", Role.CODEC, "Codec of the text: 0 none, 1 zlib."),
         Field(
             "meta_level",
             "u1",
             Role.NUMBER,
             "Requested compression level.",
-            differs=Differs(
-                "it has to be 0 where the text is stored plain", "writers leave the level set, 6, even then: ignore it"
-            ),
+            differs=Differs("it must be 0 where the codec is 0", "writers store 6 even then: ignore it"),
         ),
-        Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata: the text, decompressed."),
+        Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata text."),
         Field(
             "max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata, so that it can grow in place."
         ),
@@ -172,7 +170,7 @@ METADATA_HEADER = Record(
             Role.SIZE,
             "Bytes of the stored metadata; zeros fill the rest of the reserved bytes.",
         ),
-        Field("user_codec", ("u1", 8), Role.UNUSED, "Room for what a codec of one's own needs; zero."),
+        Field("user_codec", ("u1", 8), Role.UNUSED, "Reserved for other codecs; zero."),
     ),
 )
 
@@ -187,7 +185,7 @@ OFFSET = Record(
             "First byte of the chunk, its Blosc header, in the file; -1 in spare slots, and when not filled in.",
             differs=Differs(
                 "offsets are for accelerated seeking",
-                "the reference never reads by them, only appends: files with wrong offsets may be around",
+                "the reference uses them only to append, so wrong offsets may exist",
             ),
         ),
     ),
@@ -203,15 +201,18 @@ CHUNK_HEADER = Record(
             "flags",
             "u1",
             Role.FLAGS,
-            "0x01 byte shuffle, 0x02 plain copy, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
+            "0x01 byte shuffle, 0x02 memcpy, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
         Field(
-            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; the shuffles sort by place in the element."
+            "typesize",
+            "u1",
+            Role.NUMBER,
+            "Bytes of one element, 1 to 255; shuffling groups bytes by position in the element.",
         ),
-        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk: decompressed."),
+        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
-        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the digest."),
+        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the checksum."),
     ),
 )
 
@@ -237,10 +238,10 @@ STREAM_LENGTH = Record(
 SENTENCES = {
     "header": "Version and options of the file; sizes and number of its chunks.",
     "metadata": "JSON text about the content, with room to grow and its own checksum.",
-    "offsets": "Where each chunk begins; spare slots, -1, are for chunks that are appended later.",
-    "chunks": "The content: compressed chunks, each followed by its digest.",
+    "offsets": "First byte of each chunk; spare slots, -1, are for chunks that are appended later.",
+    "chunks": "The content: compressed chunks, each followed by its checksum.",
     "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
-    "unknown": "These bytes belong to no chunk that can be found.",
+    "unknown": "These bytes do not belong to any chunk that was found.",
 }
 _ROLES = {
     "header": SectionRole.HEADER,
@@ -303,7 +304,7 @@ class BloscpackGeometry:
 class OffsetTable(PointerTable):
     layout = OFFSET
     pointer = "offset"
-    used = (Use.INDEX, "offsets of chunks", "8 bytes for each chunk.")
+    used = (Use.INDEX, "offsets of chunks", "8 bytes per chunk.")
     unused = (Use.SLACK, "spare offsets", "Offset slots, -1, for chunks that are appended later.")
 
     def __init__(

@@ -41,7 +41,7 @@ WALK_STEPS = 20
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
 WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk."
 PAST_WHY = "The uncompressed size follows from the header: a byte past it is in no chunk."
-COUNT_WHY = "Chunks are numbered without gaps, so their count proves that this one does not exist."
+COUNT_WHY = "Chunks are numbered without gaps, so the count shows that this one does not exist."
 
 
 def _header_values(header: Header) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class BloscpackLookup:
             "Found",
             f"Chunk {number} begins at byte {place:#x}.",
             *ref.spans,
-            why="A chunk can be decompressed alone: these bytes, and no others, have to be read.",
+            why="A chunk can be decompressed alone, so only these bytes must be read.",
             chunk=number,
             offset=place,
         )
@@ -117,7 +117,7 @@ class BloscpackLookup:
             f"The file begins with `blpk` and has version {header.version}.",
             Span("", 0, 5),
             at={"version": Span("", 4, 5)},
-            why="Four bytes identify the format, and the version gives the layout of the header.",
+            why="The magic identifies the format, and the version gives the layout of the header.",
             version=header.version,
         )
         look.step(
@@ -126,7 +126,7 @@ class BloscpackLookup:
             Span("", 5, header.size),
             why="All chunks but the last have the same uncompressed size: these numbers place any byte in its chunk."
             if header.version > 1
-            else "Version 1 has only their number here: the length of each one is at its beginning.",
+            else "Version 1 has only the number of chunks; the length of each is in its own header.",
             **_header_values(header),
             shown=(Fields(header.record, 0, header.values),),
         )
@@ -135,10 +135,10 @@ class BloscpackLookup:
             look.step(
                 "Skip the metadata",
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
-                f"{digest} of digest: it ends at byte {metadata.stop:#x}.",
+                f"{digest} of checksum: it ends at byte {metadata.stop:#x}.",
                 metadata.header,
                 shown=(Fields(METADATA_HEADER, metadata.start, metadata.values),),
-                why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
+                why="Space is reserved for the metadata to grow in place, so the next section begins after that space.",
                 next=metadata.stop,
             )
 
@@ -156,8 +156,8 @@ class BloscpackLookup:
     def _digests(self) -> str:
         checksum = self._header.checksum
         if not checksum.size:
-            return "Chunks have no digest."
-        return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
+            return "Chunks have no checksum."
+        return f"Each chunk is followed by its checksum ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
         geometry = self._file.table.geometry
@@ -203,8 +203,10 @@ class BloscpackLookup:
         why = WHICH_WHY
         if size <= 0:
             how = "the sum of the uncompressed sizes in the Blosc headers gives it"
-            why = "The header does not say how long chunks are when plain, so their own sizes are added up."
-        text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
+            why = (
+                "The header does not have the uncompressed size of chunks, so the sizes in their headers are added up."
+            )
+        text = f"Uncompressed byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
         look.step(
             "Which chunk",
@@ -247,7 +249,7 @@ class BloscpackLookup:
             if not good:
                 reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"
                 why = f"{reason}: follow the chunks from the first"
-            text = f"Slot {number} of the offsets holds {slot}, {why}."
+            text = f"Slot {number} of the offsets is {slot}, {why}."
             look.step(
                 "Offset slot",
                 text,
@@ -274,7 +276,7 @@ class BloscpackLookup:
             place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of checksum = "
                 f"{after:#x}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
@@ -298,7 +300,7 @@ class BloscpackLookup:
                 ),
                 flags_figure(header, start),
             ),
-            why="It has the compression and the uncompressed size: enough to decompress the chunk without the others.",
+            why="It has codec, filter and sizes, so the chunk can be decompressed without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,
@@ -310,12 +312,12 @@ class BloscpackLookup:
             computed = digest.hex()
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
             look.step(
-                "Digest",
-                f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
+                "Checksum",
+                f"The checksum ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
                 shown=(Compared("Stored", digest, stored.digest, stored.digest_span, "Computed"),),
-                why="Damage is detected before anything is decompressed, and is not returned as content.",
+                why="Damage is detected before decompression, so wrong content is never returned.",
                 stored=stored.digest.hex(),
                 computed=computed,
             )
@@ -339,7 +341,7 @@ class BloscpackLookup:
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
                 draw=lambda: _block_drawing(stored, found, block, within),
-                why="Chunks are compressed in blocks that fit a processor's cache; one byte costs one block.",
+                why="Blocks are small enough for a processor's cache; to read one byte, one block is decompressed.",
                 block=block,
                 start=int(found.starts[block]),
             )
@@ -348,7 +350,7 @@ class BloscpackLookup:
             return
         value = plain[within - first]
         element, part = divmod(within, header.typesize)
-        how = "The chunk is a plain copy, nothing is decompressed"
+        how = "The chunk is a memcpy, so nothing is decompressed"
         if not header.plain_copy:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"
@@ -357,7 +359,7 @@ class BloscpackLookup:
             f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
-            why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
+            why="The Blosc header names the codec and the filter that must be undone.",
             byte=value,
             element=element,
         )
@@ -368,5 +370,5 @@ def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> 
     from shardcore.model.drawing import Drawing
 
     ribbon, left = blocks_figure(stored, found, block, within)
-    caption = "The starts say where each block begins; to have one byte, one block is decompressed."
+    caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
     return Drawing(f"Block {block}", (ribbon,), (), caption, left)

@@ -66,12 +66,14 @@ class MetadataSection:
         """Return the invalid fields, each with its error message."""
         values, found = self.values, []
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
-            found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known; JSON is"))
+            found.append(
+                ("magic_format", f"the metadata format {values['magic_format']!r} is unknown; only JSON is supported")
+            )
         if values["meta_options"]:
             found.append(("meta_options", f"meta_options is {values['meta_options']:#04x}, but no option is defined"))
         if values["meta_codec"] >= len(CODECS):
             found.append(
-                ("meta_codec", f"metadata codec {values['meta_codec']} is not known; 0 (plain) and 1 (zlib) are")
+                ("meta_codec", f"metadata codec {values['meta_codec']} is unknown; supported: 0 (none), 1 (zlib)")
             )
         if values["meta_level"] > MAX_LEVEL:
             found.append(("meta_level", f"meta_level is {values['meta_level']}; 0 to {MAX_LEVEL} are possible"))

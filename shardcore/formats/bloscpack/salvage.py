@@ -35,7 +35,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     if isinstance(shard, BloscpackShard):
         checksum = shard.file.header.checksum
         size = checksum.size
-        by = f"its {checksum.name} digest" if size else ""
+        by = f"its {checksum.name} checksum" if size else ""
 
         def checked(_: ObjectRef) -> str:
             return by
@@ -63,7 +63,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
         at = place + len(chunk)
         digest = _digest_after(source, chunk, at, checksum)
         at += digest.size if digest is not None else 0
-        by = f"its {digest.name} digest" if digest is not None else ""
+        by = f"its {digest.name} checksum" if digest is not None else ""
         span = Span("", place, place + len(chunk))
         pieces = partial(_plain, source, span, damaged.limit)
         yield SalvagedObject(None, f"chunk-at-{place}", (span,), pieces, by, without_index=True)

@@ -101,14 +101,14 @@ class BloscpackTree:
         kids = [Node("metadata header", metadata.header, children=fields), self._stored_node(metadata)]
         if metadata.padding.size:
             kids.append(
-                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros: reserved for longer metadata.")
+                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros, reserved for longer metadata.")
             )
         if metadata.digest.size:
-            kids.append(Node("digest", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
+            kids.append(Node("checksum", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
-        doc, error = "The metadata text, as it is stored.", ""
+        doc, error = "The metadata text as stored.", ""
         kids: Sequence[Node] = ()
         try:
             self._file.metadata_value()
@@ -178,11 +178,11 @@ class BloscpackTree:
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
-        how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
+        how = "a memcpy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
         # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
-        doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."
+        doc = "A Blosc-1 buffer, which can be decompressed alone, and its checksum if there is one."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
@@ -193,7 +193,7 @@ class BloscpackTree:
         return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
-_DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
+_DIGEST_DOC = "The checksum of the stored metadata, without the zeros after it, which detects damage."
 
 
 def _rest_node(part: Section) -> Node:

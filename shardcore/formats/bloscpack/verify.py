@@ -203,7 +203,7 @@ class Verification:
     def _end(self) -> None:
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
             fit = plural(len(self._table), "chunk")
-            message = f"nchunks is {grouped_digits(self._header.nchunks)}; no more than {fit} can be in the file"
+            message = f"nchunks is {grouped_digits(self._header.nchunks)}; at most {fit} fit in the file"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
         places, end = self._table.places, self._file.chunks_end
         if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:

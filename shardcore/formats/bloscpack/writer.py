@@ -132,7 +132,7 @@ class BloscpackWriter(Writer):
         if self._done:
             return
         if self._file is None:
-            raise UsageError("nothing to pack: a folder of Bloscpack files has one for each input")
+            raise UsageError("nothing to pack: a folder of Bloscpack files has one file per input")
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
@@ -144,8 +144,8 @@ class BloscpackWriter(Writer):
     def _name_of(self, key: str | None, more: More, who: str) -> str:
         if self._file is not None and self._done:
             raise UsageError(
-                f"{who}: a Bloscpack file holds one content, and this one has {self._done[0].label} already; "
-                "for several give a folder, a name that ends with /"
+                f"{who}: a Bloscpack file has one content, and this one already has {self._done[0].label}; "
+                "for several inputs give a folder, a name that ends with /"
             )
         if self._file is not None:
             return ""

@@ -159,7 +159,7 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
             File([plain_copy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(FormatError, match=f"chunk 4 holds {size} .* bytes; by its shape the column has 960"):
+            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; by the shape of the column it should have 960"):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 
@@ -217,7 +217,7 @@ def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str
 def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
     """So is what is no JSON object."""
     (column / "meta" / name).write_bytes(text)
-    reasons = " is not JSON| is not UTF-8|: nested more than| holds no JSON object"
+    reasons = " is not JSON| is not UTF-8|: nested more than| is not a JSON object"
     with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
         shardcore.open(column)
 

@@ -104,7 +104,7 @@ def test_map_of_a_plain_copy_has_no_blocks() -> None:
         (
             {"flags": 0x72},
             FormatError,
-            "an uncompressed copy of 5,000 bytes has 5,016 with its header; ctbytes is 4,510",
+            "a memcpy of 5,000 bytes has 5,016 with its header; ctbytes is 4,510",
         ),
         ({"typesize": 0}, FormatError, "typesize of the chunk is 0"),
         ({"ctbytes": 15}, FormatError, "ctbytes is 15 bytes"),

@@ -81,7 +81,7 @@ def test_impossible_sections_are_refused() -> None:
     """A section that does not fit, or whose digest is not known, has no end that could be found."""
     with pytest.raises(Truncated):
         read_metadata_section(section_of(max_meta_size=2**32 - 1), 32, 1000)
-    with pytest.raises(FormatError, match="digest number 9"):
+    with pytest.raises(FormatError, match="checksum number 9"):
         read_metadata_section(section_of(meta_checksum=9), 32, 1000)
     with pytest.raises(Truncated):
         read_metadata_section(section_of()[:31], 32, 1000)

@@ -248,7 +248,7 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
     for name in ("one.txt", "two.txt"):
         (tmp_path / name).write_bytes(name.encode())
     inputs = [tmp_path / "one.txt", tmp_path / "two.txt"]
-    with pytest.raises(UsageError, match=r"two\.txt: a Bloscpack file holds one content.*one\.txt.*ends with /"):
+    with pytest.raises(UsageError, match=r"two\.txt: a Bloscpack file has one content.*one\.txt.*ends with /"):
         pack("bloscpack", tmp_path / "out.blp", inputs)
     done = pack("bloscpack", f"{tmp_path}/out/", inputs)
     assert [one.path.name for one in done.written] == ["one.txt.blp", "two.txt.blp"]
