@@ -63,17 +63,17 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
     digits = route.rule == "digits"
     how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
     doc = (
-        "A uid of digits alone is the number it spells; zeros in front change nothing."
+        "A uid of decimal digits is that number; leading zeros do not change it."
         if digits
-        else "CRC-32 makes a number of any text; texts that are nearly alike get quite different ones."
+        else "CRC-32 gives a number for any text; similar texts get very different numbers."
     )
     rest = f"{_low(route.n_bits)} bits of it: {number} mod {1 << route.n_bits}."
     row = (
-        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid: all that is needed to find the shard number."),
+        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, from which the shard number follows."),
         Item(how, doc=doc),
         Item(str(number), doc=doc, name="number"),
         Item(str(route.number), tone=NUMBER, doc=f"The low {rest}"),
-        Item(route.hex, tone=NUMBER, doc="As file names print it: upper case, with zeros in front where short."),
+        Item(route.hex, tone=NUMBER, doc="As printed in file names: upper case, with leading zeros."),
     )
     headings = ("uid", "read as", "number", f"low {route.n_bits} bits", "in hex")
     return Table("The uid becomes a number", headings, (row,))
@@ -118,7 +118,7 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
     tone = Tone.MISS if known and not files else Tone.HIT
     items.append(Item(text, at=route.number, tone=tone, doc=doc, name="shard", here=True))
     names = tuple(f"{row * COLUMNS + first >> 4:X}" for row in range(-(-len(shown) // COLUMNS)))
-    title = f"{grouped_digits(count)} shard numbers" + (", and how many files each has" if known else "")
+    title = f"{grouped_digits(count)} shard numbers" + (", with the number of files of each" if known else "")
     if count > len(shown):
         title += f": {shown.start:0{width}X} to {shown.stop - 1:0{width}X}"
     figure = Cells(
@@ -147,11 +147,9 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
     rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
-            Item(
-                pieces.date, pieces.date_spans, tone=DATE, doc="When the object was made: created_at, in its own zone."
-            ),
+            Item(pieces.date, pieces.date_spans, tone=DATE, doc="Date of created_at, in its own time zone."),
             Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
-            Item(pieces.part, tone=PART, doc="Parts are counted: a new one begins when the last is full."),
+            Item(pieces.part, tone=PART, doc="Number of the part: a new part begins when the last is full."),
         ),
         (
             Item("comes from", tone=Tone.FAINT),
@@ -187,4 +185,4 @@ def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], ti
         )
         for name, part, (what, tone) in zip(names, differing(names), said, strict=True)
     )
-    return Table(title, ("file", "what is known of it"), rows)
+    return Table(title, ("file", "result"), rows)

@@ -262,20 +262,18 @@ class AddressSketch:
         if not scene.folder:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
-            return (
-                f"How many bits a shard number has is unknown, so any file may hold the uid; {route.n_bits} are drawn."
-            )
-        told = "The shard number is computed from the uid alone: readers need no server and no list of uids."
+            return f"n_bits is unknown, so any file may contain the uid; {route.n_bits} bits are drawn."
+        told = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
-            return f"{told} No shard has the uid any more, but a copy of it was kept longer."
+            return f"{told} No shard has the uid, but a retention copy exists."
         if found is None:
-            return f"{told} No file has that number, so the uid is in none."
+            return f"{told} No file has that number, so the uid is not found."
         if found.row is None:
-            return f"{told} Only the walk past every entry of each such file proves that the uid is not there."
+            return f"{told} Only a walk over all entries of each such file shows that the uid is missing."
         if found.file.sidecar_error is not None:
-            return f"{told} The sidecar cannot be used, so it is unknown whether the entry was deleted."
+            return f"{told} The sidecar cannot be read, so it is unknown whether the entry is deleted."
         if found.file.tombstone(found.row) is not None:
-            return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
+            return f"{told} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
         return f"{told} Entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
@@ -286,16 +284,16 @@ class AddressSketch:
             has = f" {plural(found.count, 'entry has', 'entries have')} this uid, and the last one counts."
         if own is None:
             return (
-                f"The name of this file is not one that packers write, so it does not show its uids: "
+                f"The name of this file is not one that packers write, so it has no shard number: "
                 f"with {route.n_bits} bits a packer would have put this one in {ANY}_{route.hex}_{ANY}.des.{has}"
             )
         if self._scene.n_bits is None:
             return (
                 f"The name does not agree with the uids in it, whatever the number of bits: a reader that computes "
-                f"the name never looks here. {route.n_bits} bits are drawn.{has}"
+                f"the name searches other files. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
+            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. Readers search another file.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
     # --- other values ---------------------------------------------------------------------------------------------
@@ -320,7 +318,7 @@ class AddressSketch:
             same = own is not None and own.hex == route.hex
             would = "would" if same else "would not"
             caption = f"{who} {would} be looked for in this file: the name of its file is {pieces}."
-        title = f"Where {shown_uid(uid.text)} belongs"
+        title = f"Files for {shown_uid(uid.text)}"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 
 

@@ -52,7 +52,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int |
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
-        raise ExternalMissing(f"the content is in {name} beside the shard, and this shard has no folder", span=entry)
+        raise ExternalMissing(f"the content is in {name}, and the folder of the shard is unknown", span=entry)
     try:
         source = folder.open(name)
     except SourceError as error:

@@ -78,10 +78,10 @@ def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
         return None
     spans = (place or tombstone_span(file, sidecar, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
-    doc = f"It is in {visible(sidecar.name)}: the bytes of the shard itself did not change."
+    doc = f"It is in {visible(sidecar.name)}; the shard itself is not changed."
     row_items = (
         Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
         *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),
     )
     headings = ("tombstone", *(visible(name[:_FACT_LETTERS]) for name, _ in facts))
-    return Table(f"A stamp from the sidecar {visible(sidecar.name)}", headings, (row_items,))
+    return Table(f"Tombstone in the sidecar {visible(sidecar.name)}", headings, (row_items,))

@@ -147,7 +147,7 @@ class DesFile:
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
         if error is not None:
-            text = f"what was deleted is not known: {error.message}"
+            text = f"deletions are unknown: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
         if self._is_tombstoned(row):

@@ -222,7 +222,7 @@ class DesDataSet(DataSet):
 
         self.load_index(progress)
         if self.n_bits is None:
-            raise UsageError("n_bits is not known: the names of the files do not say, and no zones file does")
+            raise UsageError("n_bits is unknown: neither the file names nor a zones file give it")
         return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
 
     def parse_key(self, text: str) -> Uid:
@@ -261,11 +261,11 @@ class DesDataSet(DataSet):
         route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
-            text = f"n_bits is not known: {holders} may hold the uid."
+            text = f"n_bits is unknown: {holders} may contain the uid."
             look.step(
                 "Route",
                 text,
-                why="Without n_bits the uid's number is unknown, so no file can be ruled out.",
+                why="Without n_bits the shard number is unknown, so every file must be searched.",
                 n_bits=None,
                 candidates=found[:100],
             )
@@ -283,7 +283,7 @@ class DesDataSet(DataSet):
         text += f"; the date is {self.date}" if self.date else ""
         all_of_them = len(self.members) if self.listed else None
         some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
-        text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
+        text += f": {'the one file' if some == '1 of 1 file' else some} may contain it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         figures: tuple[Figure, ...] = ()
         if look.telling:
@@ -294,7 +294,7 @@ class DesDataSet(DataSet):
             "Route",
             text,
             shown=figures,
-            why="The shard number is computed from the uid alone: a reader needs no server and no list of uids.",
+            why="The shard number follows from the uid, so a reader needs neither a server nor a list of uids.",
             **values,
             candidates=found[:100],
         )
@@ -367,12 +367,12 @@ class DesDataSet(DataSet):
             ref = _copy_ref(copies[0])
         if copies:
             names = [copy.name for copy in copies]
-            text = f"{plural(len(copies), 'copy is', 'copies are')} kept longer; the reference prefers them."
+            text = f"{plural(len(copies), 'retention copy', 'retention copies')}; the reference reads these first."
             look.step(
                 "Retention",
                 text,
                 *(copy.span for copy in copies),
-                why="A copy that is kept longer outlives its shard, so a reader also looks there.",
+                why="A retention copy outlives its shard, so a reader also searches there.",
                 copies=names,
             )
             ref.extras["copies"] = names
@@ -409,12 +409,12 @@ class DesDataSet(DataSet):
         root = super().tree
         if not self.retention.days:
             return root
-        doc = "Copies of objects that are kept longer than their shards."
+        doc = "Copies of objects that outlive their shards."
         copies = Node(RETENTION, Span("", 0, 0), doc=doc, children=Deferred(self._copy_nodes))
         return Node(root.name, root.span, children=(*root.children, copies))
 
     def _copy_nodes(self) -> list[Node]:
-        doc = "A copy of an object, kept longer than its shard."
+        doc = "A copy of an object that outlives its shard."
         return [
             Node(copy.name, copy.span, text=plural(copy.size, "byte"), role=FieldRole.DATA, doc=doc)
             for copy in self.retention.all

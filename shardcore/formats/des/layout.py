@@ -82,28 +82,28 @@ UID_HEAD = Record(
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
 _TWO_LENGTHS = Differs(
     "an entry has offsets and sizes",
-    "the stored size is there twice: the local reader uses length, the reader for S3 compressed_size",
+    "the stored size is stored twice: the local reader uses length, the S3 reader compressed_size",
 )
 _PLACE = (
     Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
     Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload.", differs=_TWO_LENGTHS),
 )
 _CODING = (
-    Field("codec", "u1", FieldRole.CODEC, "How the payload is stored: 0 none, 1 zstd, 2 LZ4 frame."),
+    Field("codec", "u1", FieldRole.CODEC, "Codec of the payload: 0 none, 1 zstd, 2 LZ4 frame."),
     Field(
         "compressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Stored bytes once more, equal to length in all written files.",
+        "Stored bytes again, equal to length in all written files.",
         differs=_TWO_LENGTHS,
     ),
     Field(
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Uncompressed bytes of the content, decompressed.",
+        "Uncompressed bytes of the content.",
         differs=Differs(
-            "an entry has the sizes of its content", "the reference compares this one only after it has decompressed"
+            "an entry has the sizes of its content", "the reference compares it only for compressed contents"
         ),
     ),
 )
@@ -115,7 +115,7 @@ INLINE = Record(
 
 _HASH_PATH = Differs(
     "a BigFile is stored at `_bigFiles/<hash>`",
-    "the reference joins whatever text stands here to the folder, paths too; only 64 hex digits are taken here",
+    "the reference joins any text to the folder, paths too; only 64 hex digits are accepted here",
 )
 
 BIGFILE_HEAD = Record(
@@ -145,8 +145,8 @@ PLACE_V1_SHORT = Record(
 )
 
 TEXT_DOCS = {
-    "uid": "Key of the object, UTF-8, as it was given: it is data, never a path, and is not normalised.",
-    "hash": "SHA-256 of the plain content in lower-case hex; the external file has it as its name.",
+    "uid": "Key of the object, UTF-8, not normalised; it is data and never used as a path.",
+    "hash": "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
     "meta": "Metadata of the object: a JSON object, written compact and ASCII-escaped.",
 }
 
@@ -216,14 +216,14 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             SectionRole.DATA,
             HEADER.size,
             index_start,
-            "The payloads (stored contents), in the order they came, without padding.",
+            "The payloads (stored contents), in the order of adding, without padding.",
         ),
         Section(
             "index",
             SectionRole.INDEX,
             index_start,
             index_stop,
-            "One entry for each object: uid, place of its content, metadata.",
+            "One entry per object: uid, location of its content, metadata.",
         ),
         Section("footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."),
     ]

@@ -48,7 +48,7 @@ MAX_TOLD = 1 << 24
 
 
 SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
-PAYLOAD_WHY = "The offset is known now: one read returns the content, and the codec shows how to decompress it."
+PAYLOAD_WHY = "One read at the offset returns the content, and the codec gives its decompression."
 
 
 class DesLookup:
@@ -72,7 +72,7 @@ class DesLookup:
                 text,
                 index,
                 draw=lambda: _walk_drawing(file, None),
-                why="Entries are in no order: only a walk past all of them proves that a uid is not here.",
+                why="Entries are unordered, so only a walk over all of them shows that a uid is missing.",
                 entries=len(entries),
                 uid_bytes=len(key.raw),
             )
@@ -105,20 +105,20 @@ def _tell_ends(file: DesFile, look: Look) -> None:
     declared = file.footer["index_size"]
     look.step(
         "Footer",
-        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at {start:#x}.",
+        f"The last {FOOTER.size} bytes give the index size, {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
         shown=(Fields(FOOTER, size - FOOTER.size, file.footer),),
-        why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
+        why="The index is written last, so a reader finds it from the end of the file.",
         index_size=declared,
         index_start=start,
     )
     version = file.header["version"]
     look.step(
         "Header",
-        f"The first {HEADER.size} bytes say DES2, version {version}.",
+        f"The first {HEADER.size} bytes are DES2, version {version}.",
         Span("", 0, HEADER.size),
         shown=(Fields(HEADER, 0, file.header),),
-        why="Magic and version keep a reader from taking another file for a shard.",
+        why="Magic and version identify the format and the layout of the entries.",
         version=version,
     )
     count = file.entries.declared
@@ -139,7 +139,7 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
     walked = tape(file, row)
     caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
     if row is None:
-        caption = "Entries are in no order, so only a walk past all of them proves that a uid is not here."
+        caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
     return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
 
 
@@ -147,7 +147,7 @@ def _flags_figure(flags: int, at: int) -> Bits:
     from shardcore.model.drawing import Bits, Item, Tone
 
     spans = (Span("", at, at + 1),)
-    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: where the content is.", here=True)
+    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
@@ -178,7 +178,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
             shown=(_flags_figure(int(c.flags[row]), at),),
-            why="One bit decides how the rest of the entry is read: a place in this file, or the hash of another.",
+            why="Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
             flags=int(c.flags[row]),
         )
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
@@ -231,7 +231,7 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
         text,
         Span("", at + skip, stop),
         shown=(Fields(shown, at, values | {"uncompressed_size": size}),),
-        why="With offset and length one range request brings the content, whatever the size of the shard.",
+        why="With offset and length, one range request returns the content, however large the shard is.",
         **values,
         uncompressed_size=size,
     )
@@ -242,14 +242,14 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
         look.step(
             "Sidecar",
-            f"The sidecar cannot be used, so it is unknown what was deleted: {file.sidecar_error.message}.",
+            f"The sidecar cannot be read, so deletions are unknown: {file.sidecar_error.message}.",
             place,
             why=SIDECAR_WHY,
         )
     elif file.sidecar is None:
         look.step(
             "Sidecar",
-            "No sidecar beside the shard: no object is known to be deleted.",
+            "The shard has no sidecar, so no object is deleted.",
             why=SIDECAR_WHY,
             inputs=(file.entries.span(ref.row),),
             sidecar=False,
@@ -260,7 +260,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         said = (
             f"A tombstone marks the object as deleted: {tombstone}."
             if tombstone
-            else "The sidecar has no tombstone for the object: it was not deleted."
+            else "The sidecar has no tombstone for the object."
         )
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
         look.step(
@@ -284,7 +284,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         )
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
-        text = f"{plural(ref.size, 'byte')}: too many to read along."
+        text = f"{plural(ref.size, 'byte')}: too large to be read for a trace."
         look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
     entries, row, why = file.entries, ref.row, PAYLOAD_WHY
@@ -296,20 +296,16 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
-                why="The entry has only the name of the content; without that file the content is not available.",
+                why="The entry has only the hash; without the external file the content is not available.",
             )
             look.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 of the entry."
-        why = "The content is a separate file, named by its hash: the hash proves it."
+        why = "The content is a separate file, and its name is the sha256 that proves it."
     else:
         pieces = stream_inline(look.meter(file.source), entries, row)
-        text = (
-            "The stored bytes are the content as it is."
-            if ref.codec == "none"
-            else f"The {ref.codec} frame is decompressed."
-        )
+        text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is decompressed."
     digest, size = sha256_of(pieces)
     look.step(
         "Payload",

@@ -48,8 +48,8 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 
-_BY_DIGEST = "the sha256 that its entry states"
-_SIZE_ONLY = "the uncompressed size fits; it has no digest"
+_BY_DIGEST = "the sha256 in its entry"
+_SIZE_ONLY = "the uncompressed size is right; there is no checksum"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 0xFFFF
 _LEAST_ENTRY = UID_HEAD.size + 1

@@ -69,7 +69,7 @@ class DesShard(FileShard):
 
     format = "des"
     no_loads = (
-        "A des file has no slots: a reader walks its index from the front. "
+        "A DES shard has no slots: a reader walks its index from the front. "
         "Open its folder to see how full its parts are."
     )
     file: DesFile

@@ -136,7 +136,7 @@ def content_part(
     """Return a source whose bytes are all one content, with a root node for it."""
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
-        doc = "The sidecar, JSON: the sha256 of each content, and the tombstones of what was deleted."
+        doc = "The sidecar, JSON: the sha256 of each content, and tombstones."
     root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
     return SourcePart(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
 
@@ -172,7 +172,7 @@ class EntryNodes:
             f"[{row}]",
             entries.span(row),
             text=_shown(uid),
-            doc="One object: its uid, where its content is, its metadata.",
+            doc="One object: its uid, the location of its content, its metadata.",
             children=tuple(kids),
             error=error,
             row=row,

@@ -119,7 +119,7 @@ def _check_places(file: DesFile, findings: Findings) -> None:
     c = file.entries.columns
     rows = np.arange(len(file.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
-    text = "its payload begins inside the header, which no writer does; it is read as it stands"
+    text = "its payload begins inside the header, which no writer does; the content is returned anyway"
     _tell(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = file.data_map
     for first, second in data.overlaps[:2000].tolist():

@@ -243,7 +243,7 @@ class DesWriter(Writer):
     def _complete(self) -> None:
         self._check_twins()
         if not self._shards:
-            raise UsageError("nothing routes to a shard: a folder of shards needs at least one object")
+            raise UsageError("nothing to write: a folder of shards needs at least one object")
         for name, shard in self._shards.items():
             text = self._sidecar_text(name, shard) if self._sidecar else b""
             shard.complete()

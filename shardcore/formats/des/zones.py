@@ -90,7 +90,7 @@ class Zones:
         zones.sort(key=lambda zone: zone.start)
         for left, right in pairwise(zones):
             if right.start <= left.end:
-                text = f"zones: {short(left.name)} and {short(right.name)} both hold number {right.start}"
+                text = f"zones: {short(left.name)} and {short(right.name)} both contain number {right.start}"
                 raise FormatError(text, span=_place(plain, "name", right.name))
         return cls(n_bits, tuple(zones))
 

@@ -63,7 +63,7 @@ def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> 
     items = [_one_bit(parts, bucket, own, 8 * first, Tone.HIT)]
     if before >= 8 * first:
         items.append(_one_bit(parts, bucket - 1, before, 8 * first, Tone.KEY))
-    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit for each bucket"
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: one one-bit per bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
@@ -87,7 +87,7 @@ def low_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bi
     if bucket:
         items.append(_low_item(parts, bucket - 1, 0, place.lows[0], Tone.KEY))
         value = place.lows[0] | place.lows[1] << r
-    title = f"3 · Low bits: {plural(r, 'bit')} for each bucket"
+    title = f"3 · Low bits: {plural(r, 'bit')} per bucket"
     return Bits(title, r * len(items), value, tuple(items))
 
 
@@ -99,7 +99,7 @@ def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> I
         at=at,
         size=parts.low_width,
         tone=tone,
-        doc=f"The low bits of bucket {bucket} say {low}.",
+        doc=f"The low bits of bucket {bucket} are {low}.",
         name="low" if tone is Tone.HIT else "low before",
         here=tone is Tone.HIT,
     )
@@ -112,7 +112,7 @@ def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> T
     if bucket:
         rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
     headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
-    return Table("4 · Where values end", headings, tuple(rows))
+    return Table("4 · Ends of the values", headings, tuple(rows))
 
 
 def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:
@@ -171,8 +171,8 @@ def split_figure(parts: HashParts, place: DisplacementLocation, displacement: in
     n = parts.slots
     row = (
         Item(f"{stored} + 2^{place.length} - 1 = {displacement}", tone=Tone.HIT, here=True, name="d"),
-        Item(f"{displacement} mod {n} = {probes}", tail, doc="How many jumps of the key's own step h.", name="p0"),
-        Item(f"{displacement} // {n} = {turns}", tail, doc="How many slots further, the same for all keys.", name="p1"),
+        Item(f"{displacement} mod {n} = {probes}", tail, doc="Number of jumps by the key's step h.", name="p0"),
+        Item(f"{displacement} // {n} = {turns}", tail, doc="Number of further slots, equal for all keys.", name="p1"),
     )
     headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "single slots p1 = d // n")
     return Table(title, headings, (row,))
@@ -207,14 +207,14 @@ def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) ->
 
 def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
     figures = place_figures(parts, bucket, place)
-    caption = "Values have different lengths, so the file keeps where each ends; the next begins there."
+    caption = "Values have different lengths, so the file stores the end of each; the next value begins there."
     return Drawing(f"Location of the value of bucket {bucket}", figures, links_between(figures), caption)
 
 
 def displacement_drawing(
     parts: HashParts, bucket: int, place: DisplacementLocation, displacement: int, span: Span
 ) -> Drawing:
-    split = split_figure(parts, place, displacement, "d, and how it is split")
+    split = split_figure(parts, place, displacement, "d, p0 and p1")
     figures = (value_figure(bucket, place, displacement, span), split)
-    caption = "Values of k bits count from 2^k - 1 on, where those of fewer bits end: each number has one form."
+    caption = "Values of k bits start at 2^k - 1, after those of fewer bits, so each number has one encoding."
     return Drawing(f"The displacement of bucket {bucket}", figures, links_between(figures), caption)

@@ -39,7 +39,7 @@ class DisplacementSketch:
         hashed = self._scene.hashed
         parts = self._scene.hashing.file.hash_parts()
         if hashed is None:
-            return Drawing(self.title, (), caption="No object was found in this shard, so there is no bucket.")
+            return Drawing(self.title, (), caption="This shard has no objects.")
         figures = (
             *place_figures(parts, hashed.bucket, hashed.place),
             self._store(parts, hashed),
@@ -47,8 +47,8 @@ class DisplacementSketch:
         )
         caption = (
             f"Each of the {plural(parts.buckets, 'displacement')} takes only as many bits as it needs, "
-            f"{parts.store_bits} in all, so the place of one has to be found. The file keeps where each value "
-            "ends, and the next begins there: the high part as one-bits among zeros, the low part beside."
+            f"{parts.store_bits} in all, so its location must be computed. The file stores where each value "
+            "ends, which is where the next begins: the high part as one-bits, the low part separately."
         )
         return Drawing(
             f"From bits to the displacement of bucket {hashed.bucket}", figures, links_between(figures), caption

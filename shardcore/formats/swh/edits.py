@@ -73,7 +73,7 @@ def truncate(shard: SwhShard) -> Edit:
     """Cut off the bytes after the hash function, such as the rest of a block device."""
     trailing = next((section for section in shard.sections if section.name == "trailing"), None)
     if trailing is None:
-        return edit_of(shard.source, "nothing follows the shard", ())
+        return edit_of(shard.source, "no bytes follow the shard", ())
     return edit_of(shard.source, f"cut off {plural(trailing.size, 'byte')}", (), trailing.start, verb="truncate")
 
 

@@ -118,7 +118,7 @@ class SwhFile:
         try:
             yield
         except MemoryError as error:
-            raise ShardError(f"there is not enough memory for {plural(self.geometry.slots, 'slot')}") from error
+            raise ShardError(f"not enough memory for {plural(self.geometry.slots, 'slot')}") from error
 
     # --- the hash function -----------------------------------------------------------------------------------------
 

@@ -80,9 +80,9 @@ class SwhDataSet(DataSet):
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
-            "A key does not show which shard holds it, and Read Shards have no routing rule: "
+            "A key does not give its shard, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",
-            why="A perfect hash knows no key before it has looked: archives keep elsewhere which shard holds what.",
+            why="Only a lookup shows whether a shard has a key; archives store elsewhere which shard has which key.",
             candidates=names[:100],
         )
         return names

@@ -111,12 +111,12 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     if values["hash_name"] != b"jenkins\0":
         raise BadMagic("the key hash is not called `jenkins`, the only one that shards use", span=place("hash_name"))
     buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "it has no buckets; there is at least 1")
+    check(buckets >= 1, "displacements_count", "it has no buckets; at least 1 is required")
     # Verification decodes all displacements, so their number is limited by the slots.
     check(
         buckets <= max(slots, 1),
         "displacements_count",
-        f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there are never more buckets than slots",
+        f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there cannot be more buckets than slots",
     )
     check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; 1 to 31 are possible")
     check(

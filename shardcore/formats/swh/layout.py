@@ -55,7 +55,7 @@ HEADER = Record(
         ),
         Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
         Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
-        Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 for each slot."),
+        Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 per slot."),
         Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly after the index."),
     ),
 )
@@ -89,8 +89,8 @@ SLOT = Record(
             "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
             differs=Differs(
                 "2^64 - 1 means that the object has been deleted",
-                "slots that never had an object also have it, and an older writer marks those by 0; only objects_count "
-                "shows how many of either kind there are",
+                "unused slots also have it, and an older writer marks those by 0; only objects_count gives the number "
+                "of each kind",
             ),
         ),
     ),
@@ -109,19 +109,19 @@ HASH_HEAD = Record(
         ),
         Field("hash_state_length", "<u4", FieldRole.SIZE, "Bytes of the next two fields, name and seed: 12.", 12),
         Field("hash_name", ("u1", 8), FieldRole.TEXT, "Name of the key hash: `jenkins` and a zero byte.", b"jenkins\0"),
-        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: what its third state number, c, starts as."),
+        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: the initial value of its third state number, c."),
         Field(
             "sequence_length",
             "<u4",
             FieldRole.SIZE,
             "L, bytes of the compressed displacements: from the next field to the end of the value store.",
         ),
-        Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one for each bucket."),
+        Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one per bucket."),
         Field(
             "low_bits_width",
             "<u4",
             FieldRole.NUMBER,
-            "r: how many bits of the end of each value are in the low bits; at least 1.",
+            "r, the number of low bits of the end of each value; at least 1.",
         ),
         Field("store_bits", "<u4", FieldRole.COUNT, "T, the number of bits in use in the value store."),
         Field(
@@ -161,9 +161,9 @@ HASH_FIXED_SIZE = HASH_HEAD.offsets["displacements_count"] + HASH_TAIL.size
 """Bytes of a hash function section that `sequence_length` does not include."""
 
 VARIABLE_PARTS = {
-    "unary bits": "High part of where each value ends in the value store: a one-bit at (end >> r) + i for value i.",
-    "select directory": "Where every 128th one-bit stands, so that one displacement is found without reading all.",
-    "low bits": "The r low bits of where each value ends in the value store, without gaps.",
+    "unary bits": "High part of the end of each value in the value store: a one-bit at (end >> r) + i for value i.",
+    "select directory": "Position of every 128th one-bit, so that one displacement is found without reading all.",
+    "low bits": "The r low bits of the end of each value in the value store, without gaps.",
     "value store": "The displacements of all buckets, each in as many bits as it needs, without gaps.",
 }
 
@@ -171,7 +171,7 @@ SENTENCES = {
     "header": "Has the offsets of the sections and the number of objects written.",
     "padding": "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
     "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
-    "index": "One slot for each value of the hash function: a key, and where its object begins.",
+    "index": "One slot per value of the hash function: a key, and the offset of its object.",
     "hash function": "Gives every key of the shard its own slot, and any other key an arbitrary slot.",
     "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
 }
@@ -250,14 +250,14 @@ class SwhGeometry:
 class SlotTable(PointerTable):
     layout = SLOT
     row_name = "slot {}"
-    row_doc = "One slot of the index: a key, and where its object begins."
+    row_doc = "One slot of the index: a key, and the offset of its object."
     pointer = "offset"
     why = "Slot {} has the offset of this object."
     used = (Use.INDEX, "slots of objects", "Key and offset of each object.")
     unused = (
         Use.SLACK,
         "unused slots",
-        "A perfect hash needs a few more slots than there are objects, or it could not be found in reasonable time.",
+        "A perfect hash needs a few more slots than objects; otherwise building it takes too long.",
     )
 
     def __init__(self, geometry: SwhGeometry, read: Callable[[int, int], NDArray[Any]]) -> None:
@@ -315,7 +315,7 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise FormatError(message, span=field_span("index_size"))
     slots = values["index_size"] // SLOT.size
     if not 2 <= slots < 2**32:
-        message = f"index_size makes {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
+        message = f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
         raise FormatError(message, span=field_span("index_size"))
     if values["objects_count"] > slots:
         objects_text = plural(values["objects_count"], "object")

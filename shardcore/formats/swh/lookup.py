@@ -166,7 +166,7 @@ class SwhLookup:
         look.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
-            why="The hash works on 32-bit numbers, which a processor mixes in one go, not on single bytes.",
+            why="The hash works on 32-bit numbers, not on single bytes.",
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
@@ -209,7 +209,7 @@ class SwhLookup:
             "(first_slot + step · p0 + p1) mod n = "
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
             f"Slot {slot} of the index begins at byte {span.start:#x}.",
-            why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
+            why="The writer moved each bucket until all its keys had free slots; a reader repeats the move.",
             inputs=(Span("", tail, parts.stop),),
             slot=slot,
             position=span.start,
@@ -230,7 +230,7 @@ class SwhLookup:
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
-                why="Mixing spreads keys evenly: keys that differ in a single bit end as quite different numbers.",
+                why="Mixing spreads keys evenly: keys that differ in a single bit get very different numbers.",
                 inputs=(self._seed_span,),
                 **values,
             )
@@ -244,11 +244,11 @@ class SwhLookup:
         places = bucket_places(hashes, parts, buckets)
         place = places[0]
         look.step(
-            f"Where bucket {bucket}'s displacement is stored",
+            f"Location of the displacement of bucket {bucket}",
             f"{_ends_text(bucket, place, parts.low_width)}: first_bit = {place.start}, "
             f"length = {plural(place.length, 'bit')}.",
             *place.spans,
-            why="Most displacements are small, so each takes only the bits it needs, and its end is also stored.",
+            why="Most displacements are small, so each is stored in only the bits it needs, and its end is stored too.",
             P_before=place.positions[0],
             P=place.positions[1],
             first_bit=place.start,
@@ -265,7 +265,7 @@ class SwhLookup:
             f"{_value_text(place, displacement)}; p1 = {displacement} // {parts.slots} = {turns}, "
             f"p0 = {displacement} mod {parts.slots} = {probes}.",
             *((span,) if span.size else ()),
-            why="This one number for a whole bucket is all that the index keeps in place of a table of keys.",
+            why="The hash function stores one number per bucket instead of a table of keys.",
             inputs=() if span.size else place.spans,
             d=displacement,
             p0=probes,
@@ -281,10 +281,10 @@ class SwhLookup:
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
         if geometry.slots > MOST_SEARCHED or source.loaded(start, parts.stop) != ((start, parts.stop),):
             return KeyAbsent(str(key), span=span)
-        what = f"lookup of {shown_key(str(key))} leads to slot {slot}"
+        what = f"lookup of {shown_key(str(key))} gives slot {slot}"
         if (other := self._slot_with(key, start, stop)) is not None:
             return FormatError(
-                f"{what}, but slot {other} holds this key: the hash function or one of the slots is damaged",
+                f"{what}, but slot {other} has this key: the hash function or one of the slots is damaged",
                 span=geometry.slot_span(other),
             )
         keys = np.frombuffer(stored, np.uint8).reshape(1, 32)
@@ -322,12 +322,12 @@ class SwhLookup:
         if isinstance(missing, KeyAbsent):
             verdict += ", so this one is not in the shard"
         if state is State.UNUSED:
-            verdict = "its offset shows whether it holds an object"
+            verdict = "its offset shows whether it has an object"
         look.step(
             "Is it really this key?",
-            f"Any key has some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
+            f"Every key maps to some slot, so the keys must be compared. Slot {slot} has {stored.hex()}: {verdict}.",
             key_span,
-            why="A perfect hash sends every key to some slot, even one never written: only comparing decides.",
+            why="A perfect hash gives any key a slot, so only a comparison shows whether the key is in the shard.",
             stored=stored.hex(),
             equal=equal,
             shown=(Compared(f"The key in slot {slot}", key.digest, stored, key_span),),
@@ -336,19 +336,19 @@ class SwhLookup:
             raise missing
         if state is State.UNUSED:
             look.step(
-                "Where the object is",
+                "Location of the object",
                 "Its offset marks a slot without an object: never used, or its object was deleted.",
                 offset_span,
-                why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
+                why="There are more slots than objects, so that building is fast; the offset shows which are unused.",
                 offset=offset,
                 at={"offset": offset_span},
             )
             raise missing or KeyAbsent(str(key), span=offset_span)
         look.step(
-            "Where the object is",
+            "Location of the object",
             f"The object begins at byte {offset:#x}, with the 8 bytes of its length.",
             offset_span,
-            why="Slots have one size, contents have not: a slot keeps only where its content begins.",
+            why="Slots have a fixed size and contents do not, so a slot has only the offset of its object.",
             offset=offset,
             at={"offset": offset_span},
         )

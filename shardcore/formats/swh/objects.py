@@ -137,7 +137,7 @@ class SwhObjects(Objects):
         if ref.state is not State.LIVE or not ref.spans:
             span = self._geometry.slot_span(ref.row)
             raise FormatError(
-                ref.error or f"slot {ref.row} holds no object: it is unused, or its object was deleted", span=span
+                ref.error or f"slot {ref.row} has no object: it is unused, or its object was deleted", span=span
             )
         return ref.spans[0]
 

@@ -84,7 +84,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
     span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
-        why = "the length at its place cannot be right" if inside else f"its slot points to byte {at:#x}"
+        why = "the length at its offset is impossible" if inside else f"its slot points to byte {at:#x}"
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
         return SalvagedObject(key, key, (span,), why="the sha256 of the bytes at its offset is not its key")

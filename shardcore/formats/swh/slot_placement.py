@@ -49,20 +49,20 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street
     if tried != hashed.displacement:
         return _tried_caption(hashed.displacement, tried, own) + ("" if few else limit)
     if lost := sum(car.slot != car.home for car in own):
-        lie, them = ("lies", "it") if lost == 1 else ("lie", "them")
+        lie, them = ("is", "it") if lost == 1 else ("are", "them")
         return (
-            f"{lost} of the {plural(len(own), 'key')} of bucket {hashed.bucket} {lie} elsewhere than d = {tried} leads "
-            f"to, so no lookup finds {them}: the hash function or the index is damaged."
+            f"{lost} of the {plural(len(own), 'key')} of bucket {hashed.bucket} {lie} in other slots than d = {tried} "
+            f"gives, so no lookup finds {them}: the hash function or the index is damaged."
         )
     if not street.member:
         return _absent_caption(street)
     if few:
         together = (
             f"The {plural(len(own), 'key')} of bucket {hashed.bucket} share the displacement d = {tried}, and with it "
-            "each lands where no other key does."
+            "each gets its own slot."
         )
     else:
-        together = f"The displacement d = {tried} of bucket {hashed.bucket} moves its keys to where no other key lies."
+        together = f"The displacement d = {tried} of bucket {hashed.bucket} moves each of its keys to its own slot."
     return (
         f"{together} A perfect hash gives every key its own slot; {plural(geometry.slots, 'slot')} for "
         f"{plural(geometry.declared, 'key')}, because without spare slots the last buckets would hardly fit."
@@ -74,7 +74,9 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
     if own and all(car.slot == car.home for car in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
-    told = f"{losers} of {keys} would fall on slots that are taken" if losers else f"all {keys} would also find slots"
+    told = (
+        f"{losers} of {keys} would get slots that are already used" if losers else f"all {keys} would also find slots"
+    )
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
     return f"With d = {tried}, {told}. {why}, and keeps that number: {stored}."
 
@@ -82,10 +84,10 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
 def _absent_caption(street: Street) -> str:
     slot = street.cars[0].slot
     if street.held[slot].key is None:
-        return f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
+        return f"This key has slot {slot}, which is unused. Every key maps to some slot, stored or not."
     return (
-        f"This key is not in the shard, yet it has slot {slot}, as any key has some slot. Only comparing it "
-        "with the key that is stored there shows that it is absent."
+        f"This key is not in the shard, but it maps to slot {slot}, as every key maps to some slot. Only the "
+        "comparison with the stored key shows that it is absent."
     )
 
 
@@ -118,7 +120,7 @@ class SlotPlacementSketch:
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
-        doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
+        doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
         slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, _highest(stored), doc=doc)
         return (slider, mixing)
 
@@ -256,7 +258,7 @@ class SlotPlacementSketch:
         geometry = file.geometry
         shown = range(min(geometry.slots, WHOLE_RING))
         figure = around_figure(geometry, shown, [Held(None)] * len(shown), [])
-        caption = "No object was found in this shard: a key comes to some slot all the same, and nothing is there."
+        caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
         return Drawing("Slots without objects", (figure,), (), caption, more=geometry.slots - len(shown))
 
 

@@ -83,7 +83,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     bucket, first, step = placed
     seed = parts.start + HASH_HEAD.offsets["seed"]
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
-    box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
+    box = "Bob Jenkins' hash: three rounds mix the key into three pseudo-random numbers, a, b and c."
     starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
     row = (
         Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
@@ -116,13 +116,13 @@ def buckets_figure(
     for number in shown:
         if number == bucket:
             tone = Tone.MISS if not fits else Tone.HIT if tried == stored else Tone.KEY
-            doc = f"Bucket {bucket}: the file keeps the displacement {stored} for all keys of it."
+            doc = f"Bucket {bucket}: the stored displacement of all its keys is {stored}."
             spans = (place,) if place.size else ()
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
         elif known is not None:
             doc = f"Bucket {number}: its displacement is {int(known[number])}."
             items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
-    title = f"Buckets {shown.start} to {shown.stop - 1}: each keeps one displacement d"
+    title = f"Buckets {shown.start} to {shown.stop - 1}: one displacement d each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
@@ -164,7 +164,7 @@ def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car])
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
-        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
+        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
     return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
 
@@ -233,7 +233,9 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
         names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
         figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
         links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
-    caption = "A key begins at f, jumps p0 times by h, and then goes p1 single slots on; after the last slot comes 0."
+    caption = (
+        "A key begins at f, jumps p0 times by h, and then moves p1 single slots; after the last slot follows slot 0."
+    )
     return Drawing("Path to the slot", (table, figure), tuple(links), caption)
 
 
@@ -262,4 +264,4 @@ def long_ring_figure(
 
 def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
     items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
-    return Cells(f"Slots {shown.start} to {shown.stop - 1}: what they hold", len(shown), items, first=shown.start)
+    return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)

@@ -128,7 +128,7 @@ class SwhTree:
             Node(
                 "end",
                 end,
-                doc="The numbers of slots and buckets once more; they must equal the first ones.",
+                doc="The numbers of slots and buckets again; they must equal the first ones.",
                 children=fields,
             ),
         )
@@ -243,7 +243,7 @@ class ObjectExtents(Extents):
                 content,
                 text=plural(content.size, "byte"),
                 role=FieldRole.DATA,
-                doc="The object as it was given to the writer; nothing is compressed.",
+                doc="The content of the object, uncompressed.",
             ),
         ]
 
@@ -255,7 +255,7 @@ class ObjectExtents(Extents):
             Span("", start, stop),
             text=f"{plural(stop - start, 'byte')}: one object of {plural(content, 'byte')}, or several",
             role=FieldRole.UNUSED,
-            doc="Deleting overwrites length and content with zeros; deleted neighbours can no longer be told apart.",
+            doc="Deleting overwrites length and content with zeros; adjacent deleted objects cannot be distinguished.",
         )
 
     def _runs(self, first: int, last: int) -> Runs:

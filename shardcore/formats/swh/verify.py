@@ -76,7 +76,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
         findings.note(
             "swh.magic-rest",
             Span("", 9, 32),
-            "bytes 9 to 31 of the magic are not all zero; readers do not look at them",
+            "bytes 9 to 31 of the magic are not all zero; readers ignore them",
         )
     padding = next((s for s in file.sections if s.name == "padding"), None)
     if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
@@ -153,7 +153,7 @@ def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findin
     twins = find_duplicate(keys) if len(keys) else None
     if twins is not None:
         first, second = (int(slots[at]) for at in twins)
-        message = f"slots {first} and {second} hold the same key; a key is in one slot only"
+        message = f"slots {first} and {second} have the same key"
         findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
 
 

@@ -201,7 +201,7 @@ def test_an_absent_key_comes_to_a_slot_too(ten: bytes) -> None:
         row = figures(drawing, Table)[1].rows[0]
         assert row[0].computed
         assert row[3].tone is Tone.MISS
-        assert "Only comparing" in drawing.caption
+        assert "Only the comparison" in drawing.caption
         compared = next(step.drawing for step in trace.steps if step.title == "Is it really this key?")
         assert compared is not None
         asked, found = figures(compared, Cells)
