@@ -13,7 +13,7 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.bcolz_column import BloscpackColumn
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
 from shardcore.formats.bloscpack.bcolz_table import BloscpackTable
-from shardcore.formats.bloscpack.file_folder import BloscpackFiles, is_files
+from shardcore.formats.bloscpack.files_dataset import BloscpackFiles, is_files
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Folder

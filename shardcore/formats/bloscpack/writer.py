@@ -12,8 +12,8 @@ from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import names_array
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
-from shardcore.formats.bloscpack.file_folder import SUFFIX
 from shardcore.formats.bloscpack.file_writer import NewFile, Packing
+from shardcore.formats.bloscpack.files_dataset import SUFFIX
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE
 from shardcore.formats.bloscpack.npy import (
     InputContent,
