@@ -22,10 +22,10 @@ from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
 from shardcore.formats.bloscpack.file_writer import SPARE_FACTOR, ChunkShape, Packing
+from shardcore.formats.bloscpack.input_content import InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADER_V3, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
-from shardcore.formats.bloscpack.npy import InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.number_words import plural
 from shardcore.shards.shard import Shard

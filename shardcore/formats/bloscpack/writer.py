@@ -14,14 +14,14 @@ from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
 from shardcore.formats.bloscpack.file_writer import NewFile, Packing
 from shardcore.formats.bloscpack.files_dataset import SUFFIX
-from shardcore.formats.bloscpack.layout import CHUNK_SIZE
-from shardcore.formats.bloscpack.npy import (
+from shardcore.formats.bloscpack.input_content import (
     InputContent,
     array_metadata,
     chunks_of,
     content_of,
     spool_beside,
 )
+from shardcore.formats.bloscpack.layout import CHUNK_SIZE
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
 from shardcore.writing.columns import MOST_PAIRS, twins_error

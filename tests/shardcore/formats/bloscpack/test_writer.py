@@ -277,7 +277,7 @@ class Pipe(io.RawIOBase):
 
 def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe gives the same file as its bytes, also when it is more than is held in memory."""
-    monkeypatch.setattr("shardcore.formats.bloscpack.npy.IN_MEMORY", 5000)
+    monkeypatch.setattr("shardcore.formats.bloscpack.input_content.IN_MEMORY", 5000)
     written(tmp_path / "a.blp", WALK, chunk_size=1000)
     written(tmp_path / "b.blp", Pipe(WALK[at : at + 333] for at in range(0, len(WALK), 333)), chunk_size=1000)
     assert (tmp_path / "a.blp").read_bytes() == (tmp_path / "b.blp").read_bytes()
