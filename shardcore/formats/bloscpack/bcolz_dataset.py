@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.bcolz_objects import chunk_of
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.model.array_layout import ArrayLayout
@@ -276,4 +276,4 @@ def _json_node(source: str, text: bytes) -> Node:
         parse_json(text, "the text", span=span)
     except FormatError as error:
         return Node(source, span, role=FieldRole.TEXT, error=error.message)
-    return Node(source, span, role=FieldRole.TEXT, children=(JsonTree(text, source).root(),))
+    return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))

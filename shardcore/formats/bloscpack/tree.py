@@ -11,7 +11,7 @@ from shardcore.errors import ShardError, source_lost
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.layout import (
     CHUNK_HEADER,
     METADATA_HEADER,
@@ -136,7 +136,7 @@ class BloscpackTree:
             if source_lost(problem):
                 raise
             return (Node("text", Span(source, base, base + len(text)), role=FieldRole.TEXT, error=str(problem)),)
-        return (JsonTree(text, source, base).root(),)
+        return (JsonNodes(text, source, base).root(),)
 
     def _offsets_node(self, part: Section) -> Node:
         rows = grouped(self._file.offset_table)

@@ -11,7 +11,7 @@ import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.arrays import array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
 from shardcore.formats.bloscpack.metadata import (
     check_digest,
@@ -184,7 +184,7 @@ def test_plain_metadata_is_explained_in_the_file() -> None:
 
 def test_json_nodes_have_exact_bytes() -> None:
     """The bytes of each member are its text in the file, also after letters of several bytes."""
-    tree = JsonTree(TEXT, "", 100)
+    tree = JsonNodes(TEXT, "", 100)
     root = tree.root()
     assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))
     spans = {node.name: TEXT[node.span.start - 100 : node.span.stop - 100].decode() for node in root.children}
@@ -194,7 +194,7 @@ def test_json_nodes_have_exact_bytes() -> None:
 def test_long_json_arrays_are_grouped() -> None:
     """Thousands of values are groups, not thousands of nodes at once."""
     data = json.dumps(list(range(5000))).encode()
-    root = JsonTree(data, "").root()
+    root = JsonNodes(data, "").root()
     assert [node.name for node in root.children][:2] == ["[0..999]", "[1000..1999]"]
     assert root.children[1].children[5].value == 1005
 
@@ -212,7 +212,7 @@ def test_deep_json_is_refused(text: bytes) -> None:
 def test_json_nodes_with_much_space() -> None:
     """Spaces belong to no member, however many there are."""
     data = b'{%b"a" :%b[1%b,2],"b":3%b}' % ((b" " * 300,) * 4)
-    root = JsonTree(data, "").root()
+    root = JsonNodes(data, "").root()
     spans = [data[node.span.start : node.span.stop] for node in root.children]
     assert spans == [data[data.index(b'"a"') : data.index(b"]") + 1], b'"b":3']
     inner = root.children[0].children

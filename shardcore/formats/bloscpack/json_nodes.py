@@ -31,7 +31,7 @@ LONGEST_VALUE = 1 << 16
 _INDENT = 64  # bytes of white space skipped in parallel for all members
 
 
-class JsonTree:
+class JsonNodes:
     """Nodes of one JSON text that `parse_json` has accepted."""
 
     def __init__(self, data: bytes, source: str, base: int = 0) -> None:
