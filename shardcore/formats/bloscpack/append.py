@@ -110,12 +110,12 @@ class _Append:
         rewritten = header.has_offsets and added > header.max_app_chunks
         spare = SPARE_FACTOR * shape.nchunks if rewritten else max(header.max_app_chunks - added, 0)
         offsets = self._file.offsets
-        first = offsets.start + (shape.nchunks + spare) * OFFSET.size if rewritten else offsets.geometry.first
-        places = table.places[: self._stay] + (first - offsets.geometry.first)
+        first = offsets.start + (shape.nchunks + spare) * OFFSET.size if rewritten else offsets.area.first
+        places = table.places[: self._stay] + (first - offsets.area.first)
         stay_end = self._end_of(self._stay)
         start = first if rewritten else stay_end
         if rewritten:
-            self._copy(offsets.geometry.first, stay_end)
+            self._copy(offsets.area.first, stay_end)
         new_places = self._compress(start)
         all_places = np.concatenate([places, np.array(new_places, np.int64)])
         changes = [self._header_change(spare), *self._metadata_change()]
@@ -146,8 +146,8 @@ class _Append:
     def _end_of(self, count: int) -> int:
         table = self._file.table
         if not count:
-            return table.geometry.first
-        return int(table.places[count - 1]) + int(table.headers["ctbytes"][count - 1]) + table.geometry.digest
+            return table.area.first
+        return int(table.places[count - 1]) + int(table.headers["ctbytes"][count - 1]) + table.area.digest
 
     def _copy(self, start: int, stop: int) -> None:
         for at in range(start, stop, STREAM_PIECE):

@@ -35,13 +35,13 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
 
 
 def _chunks(file: BloscpackFile) -> list[Share]:
-    geometry = file.offsets.geometry
+    area = file.offsets.area
     found = file.table.places != UNKNOWN
     places, headers = file.table.places[found], file.table.headers[found]
-    stops = geometry.stops(places, headers)
+    stops = area.stops(places, headers)
     inner = np.minimum(places + CHUNK_HEADER.size, stops)
     blocks = np.minimum(inner + BLOCK_START.size * _block_counts(headers), stops)
-    digests = np.minimum(stops + geometry.digest, geometry.size)
+    digests = np.minimum(stops + area.digest, area.size)
     return [
         share_of(Use.DATA, "blocks", blocks, stops, "The content, block by block."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
@@ -64,8 +64,8 @@ def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
 
 def _stored(file: BloscpackFile, progress: Progress) -> Load:
     file.load(progress)
-    table, geometry = file.table, file.offsets.geometry
-    stops = geometry.stops(table.places, table.headers)
+    table, area = file.table, file.offsets.area
+    stops = area.stops(table.places, table.headers)
     starts = np.where(table.places == UNKNOWN, 0, table.places)
     stops = np.where(table.places == UNKNOWN, 0, stops)
     return Load(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, BloscpackGeometry, blosc_header_span
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, ChunkArea, blosc_header_span
 from shardcore.formats.bloscpack.offsets import Slots
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -43,27 +43,27 @@ class ChunkWalk:
         cut: The walk ended at fewer bytes than a header has.
     """
 
-    def __init__(self, geometry: BloscpackGeometry) -> None:
-        self._geometry = geometry
+    def __init__(self, area: ChunkArea) -> None:
+        self._area = area
         self._lock = threading.Lock()
         self.places = array("q")
         self.headers = bytearray()
-        self.next = geometry.first
+        self.next = area.first
         self.end: FormatError | None = None
         self.cut = False
 
     @property
     def done(self) -> bool:
-        if self._geometry.nchunks == UNKNOWN:
-            return self.end is not None or self.next == self._geometry.size
-        return self.end is not None or len(self.places) >= self._geometry.nchunks
+        if self._area.nchunks == UNKNOWN:
+            return self.end is not None or self.next == self._area.size
+        return self.end is not None or len(self.places) >= self._area.nchunks
 
     def to(self, source: Source, chunk: int, progress: Progress = no_progress) -> None:
         at, window = UNKNOWN, b""
         while (wanted := self._advance(chunk, at, window)) is not None:
             at, stop = wanted
             window = source.read(at, stop) if stop > at else b""
-            progress(min(at, self._geometry.size), self._geometry.size)
+            progress(min(at, self._area.size), self._area.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
         """Add the chunks with headers in `window`, read from `start` on; return the next range to read, or None."""
@@ -83,9 +83,9 @@ class ChunkWalk:
 
     def _take_many(self, chunk: int, start: int, window: bytes) -> None:
         """Add the chunks that are wholly in the window, up to the first irregular one; faster than `_take` for each."""
-        geometry = self._geometry
-        most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
-        at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
+        area = self._area
+        most = chunk + 1 if area.nchunks == UNKNOWN else min(chunk + 1, area.nchunks)
+        at, last, digest = self.next - start, len(window) - HEADER_SIZE, area.digest
         if start == UNKNOWN or at < 0 or self.end is not None:
             return
         room, first = most - len(self.places), at
@@ -107,10 +107,10 @@ class ChunkWalk:
     def _wanted(self) -> tuple[int, int]:
         at = self.next
         small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
-        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
+        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._area.size)
 
     def _stop_short(self) -> None:
-        at, size = self.next, self._geometry.size
+        at, size = self.next, self._area.size
         self.cut = at < size
         message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
@@ -119,14 +119,14 @@ class ChunkWalk:
         number, stored = len(self.places), read_chunk_header(raw).ctbytes
         self.places.append(at)
         self.headers += raw
-        self.next = at + stored + self._geometry.digest
+        self.next = at + stored + self._area.digest
         if stored < HEADER_SIZE:
             self.end = FormatError(
                 f"ctbytes of chunk {number} is {stored}, less than its header takes: what follows cannot be found",
                 span=blosc_header_span(at),
             )
         else:
-            self.end = self._geometry.truncated(number, at, stored)
+            self.end = self._area.truncated(number, at, stored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,18 +150,18 @@ class ChunkTable:
     Before `load` each is read on request, through the offsets or the walk; `load` reads every header.
     """
 
-    def __init__(self, source: Source, geometry: BloscpackGeometry, slots: Slots | None) -> None:
+    def __init__(self, source: Source, area: ChunkArea, slots: Slots | None) -> None:
         self.source = source
-        self.geometry = geometry
+        self.area = area
         self.slots = slots
-        self.walk = ChunkWalk(geometry)
+        self.walk = ChunkWalk(area)
         self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:
         """Number of rows; chunks that the header counts but the file does not contain are damaged rows."""
-        if self.loaded or self.geometry.nchunks == UNKNOWN:
+        if self.loaded or self.area.nchunks == UNKNOWN:
             return len(self.places)
-        return self.geometry.most
+        return self.area.most
 
     @property
     def loaded(self) -> bool:
@@ -191,7 +191,7 @@ class ChunkTable:
         self.walk.to(source or self.source, chunk)
         if chunk < len(self.walk.places):
             return self.walk.places[chunk]
-        if self.walk.end is not None and (self.geometry.nchunks == UNKNOWN or chunk < self.geometry.nchunks):
+        if self.walk.end is not None and (self.area.nchunks == UNKNOWN or chunk < self.area.nchunks):
             raise FormatError(f"chunk {chunk} cannot be found: {self.walk.end.message}", span=self.walk.end.span)
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
@@ -230,12 +230,12 @@ class ChunkTable:
     def _is_chained(self, chunks: AllChunks) -> bool:
         if not len(chunks.places):
             return True
-        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.geometry.digest
-        return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
+        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.area.digest
+        return bool((chunks.places == np.append(self.area.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
         assert self.slots is not None
-        count = self.geometry.most
+        count = self.area.most
         known = min(self.slots.count, count)
         places = np.full(count, UNKNOWN, np.int64)
         places[:known] = self.slots.read(source, 0, known)
@@ -247,24 +247,24 @@ class ChunkTable:
             progress(int(batch[-1]) + 1 if len(batch) else 0, count)
         for chunk in np.flatnonzero(places == UNKNOWN).tolist():
             place = self._behind(places, headers, chunk)
-            if self.geometry.allows(place):
+            if self.area.allows(place):
                 places[chunk] = place
                 headers[chunk] = _headers_at(source, np.array([place]))[0]
         return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
         if chunk == 0:
-            return self.geometry.first
+            return self.area.first
         stored = int(headers["ctbytes"][chunk - 1])
         if places[chunk - 1] == UNKNOWN or stored < HEADER_SIZE:
             return UNKNOWN
-        return int(places[chunk - 1]) + stored + self.geometry.digest
+        return int(places[chunk - 1]) + stored + self.area.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
-        count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)
-        if self.geometry.nchunks == UNKNOWN and self.walk.cut:
+        count = found if self.area.nchunks == UNKNOWN else max(self.area.most, found)
+        if self.area.nchunks == UNKNOWN and self.walk.cut:
             count += 1  # the incomplete header at the end
         # Views without a copy are safe: the walk has ended and adds no further chunk.
         walked = np.frombuffer(self.walk.places, np.int64)

@@ -341,7 +341,7 @@ class ChunkReader:
             start, end = self.table.place(first), self.table.place(last)
         except (FormatError, KeyAbsent):
             return self.source
-        stop = min(end + self._likely_size(last, end), self.table.geometry.size)
+        stop = min(end + self._likely_size(last, end), self.table.area.size)
         if not start < stop <= start + 2 * BATCH:
             return self.source
         return KeptSource(self.source, start, self.source.read(start, stop))
@@ -350,7 +350,7 @@ class ChunkReader:
         size = self.header.chunk_size
         if size <= 0 and (rows := len(self.table)) > 0:
             # Unknown or zero chunk_size: estimate it by the average stored size.
-            size = max(self.table.geometry.size // rows, 1)
+            size = max(self.table.area.size // rows, 1)
         count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
         numbers = self._numbers(first, last)
         while batch := list(islice(numbers, count)):
@@ -375,7 +375,7 @@ class ChunkReader:
             return UNKNOWN
 
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
-        size = self.table.geometry.size
+        size = self.table.area.size
         data = source.read(place, min(place + self._likely_size(number, place), size))
         header, strange = read_chunk_header(data, place=Span("", place, max(place, size))), None
         try:
@@ -383,7 +383,7 @@ class ChunkReader:
         except Unsupported as error:
             strange = error
         need = header.ctbytes + self.header.checksum.size
-        if (cut := self.table.geometry.truncated(number, place, header.ctbytes)) is not None:
+        if (cut := self.table.area.truncated(number, place, header.ctbytes)) is not None:
             raise strange or cut
         if need > len(data):
             data += source.read(place + len(data), place + need)

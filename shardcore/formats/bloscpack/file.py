@@ -36,7 +36,7 @@ class BloscpackFile:
         self.header = header
         self.metadata = metadata
         self.offsets = offsets
-        self.table = ChunkTable(source, offsets.geometry, offsets.slots)
+        self.table = ChunkTable(source, offsets.area, offsets.slots)
         self.content = ChunkReader(source, header, self.table)
         self._end: Once[int] = Once()
         self._complete: Once[bool] = Once()
@@ -65,7 +65,7 @@ class BloscpackFile:
     @property
     def sections(self) -> tuple[Section, ...]:
         """Sections that tile the file; until the chunks are loaded, the section of the chunks ends with the file."""
-        size, first = self.source.size, self.offsets.geometry.first
+        size, first = self.source.size, self.offsets.area.first
         claims = [section("header", 0, self.header.size)]
         if self.metadata is not None:
             claims.append(section("metadata", self.metadata.start, self.metadata.stop))
@@ -81,15 +81,15 @@ class BloscpackFile:
     def chunks_end(self) -> int:
         """One past the last checksum; the end of the file until the chunks are loaded."""
         if not self.table.loaded:
-            return self.offsets.geometry.size
+            return self.offsets.area.size
         return self._end.get(self._last_end)
 
     def _last_end(self) -> int:
-        geometry = self.offsets.geometry
+        area = self.offsets.area
         if not len(self.table.places):
-            return geometry.first
-        ends = geometry.stops(self.table.places, self.table.headers)
-        return min(max(int(ends.max()) + geometry.digest, geometry.first), geometry.size)
+            return area.first
+        ends = area.stops(self.table.places, self.table.headers)
+        return min(max(int(ends.max()) + area.digest, area.first), area.size)
 
     def _has_all_chunks(self) -> bool:
         return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
@@ -104,7 +104,7 @@ class BloscpackFile:
             data = self.source.read(offsets.start + first * OFFSET.size, offsets.start + last * OFFSET.size)
             return OFFSET.read(data, count=last - first)
 
-        return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.geometry, read)
+        return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.area, read)
 
     def links(self) -> Iterator[Links]:
         """Yield the references to chunks: offset slots, or else the length of the chunk before."""
@@ -113,7 +113,7 @@ class BloscpackFile:
             return
         numbers = np.flatnonzero(table.places != UNKNOWN)
         starts = table.places[numbers]
-        stops = table.geometry.stops(starts, table.headers[numbers]) + table.geometry.digest
+        stops = table.area.stops(starts, table.headers[numbers]) + table.area.digest
 
         def pointer(at: int) -> tuple[Span, str]:
             number, slots = int(numbers[at]), table.slots

@@ -262,8 +262,8 @@ def blosc_header_span(place: int) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class BloscpackGeometry:
-    """Limits for the locations of chunks."""
+class ChunkArea:
+    """Bytes of a file in which chunks can be; `nchunks` is -1 where unknown, `digest` the bytes of a checksum."""
 
     first: int
     nchunks: int
@@ -308,14 +308,14 @@ class OffsetTable(PointerTable):
     unused = (Use.SLACK, "spare offsets", "Offset slots, -1, for chunks that are appended later.")
 
     def __init__(
-        self, start: int, rows: int, chunks: int, geometry: BloscpackGeometry, read: Callable[[int, int], NDArray[Any]]
+        self, start: int, rows: int, chunks: int, area: ChunkArea, read: Callable[[int, int], NDArray[Any]]
     ) -> None:
         super().__init__(start, rows, read)
         self.chunks = chunks
-        self.geometry = geometry
+        self.area = area
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        states = np.where(self.geometry.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
+        states = np.where(self.area.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
         return np.where(rows["offset"] == UNKNOWN, State.UNUSED, states).astype(np.uint8)
 
     def _target(self, number: int, row: Any) -> Span:
@@ -327,7 +327,7 @@ class OffsetTable(PointerTable):
     def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
         if state is not State.UNUSED:
             return {}
-        return {"offset": "-1: a spare slot" if number >= self.geometry.nchunks else "-1: not filled in"}
+        return {"offset": "-1: a spare slot" if number >= self.area.nchunks else "-1: not filled in"}
 
     def _object_row(self, number: int, row: Any) -> int | None:
         return number if number < self.chunks else None

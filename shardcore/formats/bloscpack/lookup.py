@@ -160,9 +160,9 @@ class BloscpackLookup:
         return f"Each chunk is followed by its checksum ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
-        geometry = self._file.table.geometry
+        area = self._file.table.area
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
-        span = Span("", min(geometry.first, geometry.size), geometry.size)
+        span = Span("", min(area.first, area.size), area.size)
         look.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 

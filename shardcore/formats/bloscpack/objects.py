@@ -66,7 +66,7 @@ class BloscpackObjects(Objects):
             self._table.load()
         headers, places = self._table.headers[rows], self._table.places[rows]
         found = places != UNKNOWN
-        ends = self._table.geometry.stops(places, headers)
+        ends = self._table.area.stops(places, headers)
         codes = np.where(headers["flags"] & 2 != 0, 1, (headers["flags"] >> 5) + 2)
         return ObjectColumns.of(
             rows,
@@ -108,11 +108,11 @@ class BloscpackObjects(Objects):
         return replace(ref, state=self._state(found, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
-        geometry = self._table.geometry
-        stop = max(min(place + stored, geometry.size), place)
+        area = self._table.area
+        stop = max(min(place + stored, area.size), place)
         spans = [Span("", place, stop)]
-        if geometry.digest:
-            spans.append(Span("", stop, min(stop + geometry.digest, geometry.size)))
+        if area.digest:
+            spans.append(Span("", stop, min(stop + area.digest, area.size)))
         size = self._file.header.plain_size_of(row) if header is None else header.nbytes
         codec = UNREAD if header is None else "none" if header.plain_copy else header.codec_name
         extras = {"offset": place} | (
@@ -123,7 +123,7 @@ class BloscpackObjects(Objects):
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
         """Return which chunks have impossible headers or locations; only after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
-        return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
+        return ~(self._table.area.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -139,15 +139,15 @@ class BloscpackObjects(Objects):
         return np.argsort(column, kind="stable").astype(np.int64)
 
     def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
-        header, geometry = self._file.header, self._table.geometry
+        header, area = self._file.header, self._table.area
         following = self._table.slot_places(rows + 1)
-        ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
+        ends = np.where((starts >= 0) & (following > starts + area.digest), following - area.digest, -1)
         sizes = np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
         return ObjectColumns.of(rows, starts, ends, sizes)
 
     def _until_next(self, row: int, place: int) -> int | None:
         following = self._table.slot_place(row + 1)
-        stored = following - self._table.geometry.digest - place
+        stored = following - self._table.area.digest - place
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
@@ -165,7 +165,7 @@ class BloscpackObjects(Objects):
     def _state(self, header: ChunkHeader, place: int) -> State:
         """Return DAMAGED for an impossible header; an unsupported codec is not damage."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
-        fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
+        fine = self._table.area.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
         return State.LIVE if fine[0] else State.DAMAGED
 
     def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
@@ -173,5 +173,5 @@ class BloscpackObjects(Objects):
             check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except FormatError as error:
             return str(error)
-        cut = self._table.geometry.truncated(row, place, header.ctbytes)
+        cut = self._table.area.truncated(row, place, header.ctbytes)
         return str(cut) if cut is not None else ""

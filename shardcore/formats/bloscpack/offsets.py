@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, BloscpackGeometry
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, ChunkArea
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
@@ -20,11 +20,11 @@ SLOTS_AT_OPEN = 2**19
 class Slots:
     """Offset slots of the chunks, without the spare ones."""
 
-    def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: BloscpackGeometry) -> None:
+    def __init__(self, at: int, kept: NDArray[np.int64], count: int, area: ChunkArea) -> None:
         self.at = at
         self.count = count
         self._kept = kept
-        self._geometry = geometry
+        self._area = area
         used = kept[kept != UNKNOWN]
         self.ascending = bool((used[1:] > used[:-1]).all())
         """The cached offsets ascend; otherwise none is trusted."""
@@ -49,10 +49,10 @@ class Slots:
 
     def believes(self, place: int) -> bool:
         """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
-        return self.ascending and self._geometry.allows(place)
+        return self.ascending and self._area.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self._geometry.allowed(places) & self.ascending
+        return self._area.allowed(places) & self.ascending
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Offsets:
     start: int
     count: int
     slots: Slots | None
-    geometry: BloscpackGeometry
+    area: ChunkArea
     odd: str = ""
 
     @property
@@ -77,16 +77,16 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     counts are wrong.
     """
     digest, size, count = header.checksum.size, source.size, header.slots
-    geometry = BloscpackGeometry(start + count * OFFSET.size, header.nchunks, digest, size)
+    area = ChunkArea(start + count * OFFSET.size, header.nchunks, digest, size)
     used = max(header.nchunks, 0)
     if not header.has_offsets or not used:
-        return Offsets(start, count, None, geometry)
+        return Offsets(start, count, None, area)
     known = min(used, SLOTS_AT_OPEN)
     kept = OFFSET.read(source.read(start, start + known * OFFSET.size), count=known)["offset"].astype(np.int64)
     first = int(kept[0])
-    if start < first < geometry.first and (first - start) % OFFSET.size == 0:
+    if start < first < area.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
         odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
-        geometry = BloscpackGeometry(first, header.nchunks, digest, size)
-        return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
-    return Offsets(start, count, Slots(start, kept, used, geometry), geometry)
+        area = ChunkArea(first, header.nchunks, digest, size)
+        return Offsets(start, room, Slots(start, kept[:room], min(used, room), area), area, odd)
+    return Offsets(start, count, Slots(start, kept, used, area), area)

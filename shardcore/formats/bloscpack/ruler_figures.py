@@ -84,7 +84,7 @@ def _front_items(file: BloscpackFile) -> list[Item]:
     return [
         Item(part.name, (Span("", part.start, part.stop),), part.start, part.size, _TONES[part.role], part.doc)
         for part in file.sections
-        if part.role in _TONES and part.stop <= file.offsets.geometry.first and part.size
+        if part.role in _TONES and part.stop <= file.offsets.area.first and part.size
     ]
 
 

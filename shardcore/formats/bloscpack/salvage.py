@@ -45,7 +45,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
         # Header, metadata and offsets are not searched.
-        covered.add(0, shard.file.offsets.geometry.first)
+        covered.add(0, shard.file.offsets.area.first)
     for start, stop in list(covered.gaps(0, damaged.source.size)):
         yield from _chunks(damaged, start, stop, checksum)
 

@@ -150,11 +150,11 @@ class BloscpackTree:
         return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
     def _chunk_rows(self, part: Section) -> Children:
-        table, geometry = self._table, self._table.geometry
+        table, area = self._table, self._table.area
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
         starts = table.places[found]
-        ends = np.minimum(geometry.stops(starts, table.headers[found]) + geometry.digest, part.stop)
+        ends = np.minimum(area.stops(starts, table.headers[found]) + area.digest, part.stop)
         reach = np.maximum.accumulate(np.append(part.start, ends))
         following = np.append(starts, part.stop)
         holes = np.flatnonzero(following > reach)

@@ -149,7 +149,7 @@ class Verification:
         slots, source = self._table.slots, self._file.source
         if slots is None:
             return
-        start, stop = slots.span(slots.count).start, self._table.geometry.first
+        start, stop = slots.span(slots.count).start, self._table.area.first
         step = SLOTS_AT_ONCE * OFFSET.size
         for at in range(start, stop - stop % OFFSET.size, step):
             data = source.read(at, min(at + step, stop, source.size))
@@ -164,10 +164,10 @@ class Verification:
 
     def _gaps(self) -> None:
         """Report bytes between chunks: readers that walk from chunk to chunk fail there."""
-        geometry, table = self._table.geometry, self._table
+        area, table = self._table.area, self._table
         damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
-        ends = geometry.stops(table.places, table.headers) + geometry.digest
-        before = np.concatenate([[geometry.first], ends[:-1]])[: len(ends)]
+        ends = area.stops(table.places, table.headers) + area.digest
+        before = np.concatenate([[area.first], ends[:-1]])[: len(ends)]
         sound = ~damaged & ~np.concatenate([[False], damaged[:-1]])[: len(ends)]
         told = np.flatnonzero(sound & (table.places > before))
         self._findings.more(Severity.ERROR, "bloscpack.gap", len(told) - MAX_PER_CODE)
