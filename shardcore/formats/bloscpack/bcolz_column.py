@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
-from shardcore.formats.bloscpack.elements import element_at, tell_none
+from shardcore.formats.bloscpack.elements import element_at, report_none
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
 from shardcore.model.array_layout import ArrayLayout
@@ -134,9 +134,9 @@ class BloscpackColumn(BloscpackDataSet):
         try:
             element = element_at(key.index, self.column.array)
         except KeyAbsent as error:
-            tell_none(error, look, place)
+            report_none(error, look, place)
             raise
-        element.tell(look, place)
+        element.report(look, place)
         return element.byte
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:

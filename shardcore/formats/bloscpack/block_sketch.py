@@ -200,8 +200,8 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
         return f"{why} The chunk is a memcpy: the codec gained nothing on it."
     span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
-    told = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
-    return f"{why} {told}"
+    size_text = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
+    return f"{why} {size_text}"
 
 
 def _size(typesize: int) -> str:

@@ -65,26 +65,26 @@ class ChunkScene:
 
     @property
     def chunk(self) -> int:
-        told = self._told("chunk", found=True)
-        return int(told[-1].values["chunk"]) if told else 0
+        steps = self._steps_with("chunk", found=True)
+        return int(steps[-1].values["chunk"]) if steps else 0
 
     @property
     def within(self) -> int | None:
-        told = self._told("within", found=True)
-        return int(told[-1].values["within"]) if told else None
+        steps = self._steps_with("within", found=True)
+        return int(steps[-1].values["within"]) if steps else None
 
     @property
     def arrived(self) -> Step | None:
         """Step from an uncompressed byte to its chunk; in a column, to its file."""
-        told = self._told("within", found=True)
-        return told[0] if told else None
+        steps = self._steps_with("within", found=True)
+        return steps[0] if steps else None
 
     @property
     def element(self) -> Step | None:
-        told = self._told("itemsize", found=True)
-        return told[0] if told else None
+        steps = self._steps_with("itemsize", found=True)
+        return steps[0] if steps else None
 
-    def _told(self, name: str, *, found: bool) -> list[Step]:
+    def _steps_with(self, name: str, *, found: bool) -> list[Step]:
         if self.trace is None or (found and self.trace.outcome != FOUND):
             return []
         return [step for step in self.trace.steps if name in step.values]
@@ -109,10 +109,10 @@ class ChunkScene:
     @property
     def shuffled(self) -> bool:
         """The chunk of the lookup is shuffled; True while that is unknown, because most writers shuffle."""
-        if told := self._told("blocksize", found=False):
-            flags = int(str(told[-1].values["flags"]), 2)
+        if steps := self._steps_with("blocksize", found=False):
+            flags = int(str(steps[-1].values["flags"]), 2)
             shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
-            return shuffled and told[-1].values["typesize"] > 1
+            return shuffled and steps[-1].values["typesize"] > 1
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return True
         return self.file.table.header(self.chunk).filter_name == "shuffle"
@@ -135,9 +135,9 @@ class ChunkScene:
 
     def _header_numbers(self) -> tuple[int, int] | None:
         """Return uncompressed size and blocksize of the chunk of the lookup; blocksize 0 for a memcpy."""
-        told = self._told("blocksize", found=False)
-        if told:
-            values = told[-1].values
+        steps = self._steps_with("blocksize", found=False)
+        if steps:
+            values = steps[-1].values
             copied = int(str(values["flags"]), 2) & Flag.PLAIN_COPY
             return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):

@@ -51,7 +51,7 @@ class Element:
             f"{self.how}; {sizes} each: its first uncompressed byte is {self.number} × {self.itemsize} = {self.byte}."
         )
 
-    def tell(self, look: Look, *places: Span) -> None:
+    def report(self, look: Look, *places: Span) -> None:
         look.step(
             "Which byte",
             self.sentence,
@@ -63,7 +63,7 @@ class Element:
         )
 
 
-def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
+def report_none(error: KeyAbsent, look: Look, *places: Span) -> None:
     look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
@@ -82,8 +82,8 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
         strides = [math.prod(shape[:axis]) for axis in range(len(shape))]
     number = sum(at * stride for at, stride in zip(places, strides, strict=True))
     # The factor of the fastest axis is 1 and left out.
-    told = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
-    how = f"{told} = {number}" if len(shape) > 1 else f"{number}"
+    terms = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
+    how = f"{terms} = {number}" if len(shape) > 1 else f"{number}"
     where = f"Element {key} of {_times(shape)} is number {how}, in {array.order} order"
     return Element(number, array.dtype.itemsize, where)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
-from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
+from shardcore.formats.bloscpack.elements import Element, element_at, element_of, report_none
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
@@ -69,7 +69,7 @@ class BloscpackLookup:
 
     def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
         through = look.meter(self._file.source)
-        self._tell_headers(look)
+        self._report_headers(look)
         if key.asked is KeyRequest.ALL:
             return self._whole(look)
         number, within = key.number, None
@@ -79,7 +79,7 @@ class BloscpackLookup:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
-            self._tell_chunk(self._content.stored(number, through), within, look)
+            self._report_chunk(self._content.stored(number, through), within, look)
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
@@ -110,7 +110,7 @@ class BloscpackLookup:
                     continue
         return rows
 
-    def _tell_headers(self, look: Look) -> None:
+    def _report_headers(self, look: Look) -> None:
         header = self._header
         look.step(
             "Magic and version",
@@ -180,9 +180,9 @@ class BloscpackLookup:
         try:
             element = self._element(key)
         except KeyAbsent as error:
-            tell_none(error, look, *places)
+            report_none(error, look, *places)
             raise
-        element.tell(look, *places)
+        element.report(look, *places)
         return element.byte
 
     def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
@@ -261,10 +261,10 @@ class BloscpackLookup:
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
-        self._tell_walk(number, look)
+        self._report_walk(number, look)
         return place
 
-    def _tell_walk(self, number: int, look: Look) -> None:
+    def _report_walk(self, number: int, look: Look) -> None:
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
         if not look.telling or not steps:
@@ -284,7 +284,7 @@ class BloscpackLookup:
                 next=after,
             )
 
-    def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
+    def _report_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
         from shardcore.formats.bloscpack.ruler_figures import flags_figure
 
         header, start = stored.header, stored.span.start
@@ -323,9 +323,9 @@ class BloscpackLookup:
             )
             self._content.check(stored)
         if within is not None:
-            self._tell_byte(stored, within, look)
+            self._report_byte(stored, within, look)
 
-    def _tell_byte(self, stored: Stored, within: int, look: Look) -> None:
+    def _report_byte(self, stored: Stored, within: int, look: Look) -> None:
         header, start = stored.header, stored.span.start
         found = map_chunk(stored.chunk, place=stored.span)
         spans = [stored.span]

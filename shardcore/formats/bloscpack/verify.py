@@ -169,9 +169,9 @@ class Verification:
         ends = area.stops(table.places, table.headers) + area.digest
         before = np.concatenate([[area.first], ends[:-1]])[: len(ends)]
         sound = ~damaged & ~np.concatenate([[False], damaged[:-1]])[: len(ends)]
-        told = np.flatnonzero(sound & (table.places > before))
-        self._findings.more(Severity.ERROR, "bloscpack.gap", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(sound & (table.places > before))
+        self._findings.more(Severity.ERROR, "bloscpack.gap", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
             message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow chunks fail there"
@@ -180,9 +180,9 @@ class Verification:
     def _headers(self) -> None:
         table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
         damaged = self._objects.damaged(rows)
-        told = np.flatnonzero(damaged)
-        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(damaged)
+        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             ref = self._objects.ref(row)
             span = ref.spans[0] if ref.spans else None
             self._findings.error("bloscpack.chunk", span, _of_chunk(row, ref.error), key=str(row))
@@ -192,9 +192,9 @@ class Verification:
             wished[-1] = self._header.last_chunk
         if self._header.nchunks == UNKNOWN and len(rows):
             wished[-1] = UNKNOWN
-        told = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
-        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
+        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
             found = plural(sizes[row], "uncompressed byte")
             message = f"chunk {row} has {found}; the header of the file declares {grouped_digits(wished[row])}"

@@ -250,9 +250,9 @@ class AddressSketch:
     def _candidates(self, route: Route) -> list[str]:
         scene = self._scene
         if scene.trace is not None:
-            told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
-            if told:
-                return list(told[0])
+            listed = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
+            if listed:
+                return list(listed[0])
         return list(scene.by_hex.get(route.hex, ()))
 
     def _caption(self, uid: Uid, route: Route, found: _UidEntry | None, trouble: str) -> str:
@@ -263,18 +263,18 @@ class AddressSketch:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
             return f"n_bits is unknown, so any file may contain the uid; {route.n_bits} bits are drawn."
-        told = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
+        routing = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
-            return f"{told} No shard has the uid, but a retention copy exists."
+            return f"{routing} No shard has the uid, but a retention copy exists."
         if found is None:
-            return f"{told} No file has that number, so the uid is not found."
+            return f"{routing} No file has that number, so the uid is not found."
         if found.row is None:
-            return f"{told} Only a walk over all entries of each such file shows that the uid is missing."
+            return f"{routing} Only a walk over all entries of each such file shows that the uid is missing."
         if found.file.sidecar_error is not None:
-            return f"{told} The sidecar cannot be read, so it is unknown whether the entry is deleted."
+            return f"{routing} The sidecar cannot be read, so it is unknown whether the entry is deleted."
         if found.file.tombstone(found.row) is not None:
-            return f"{told} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
-        return f"{told} Entries differ in length, so a reader walks from one to the next."
+            return f"{routing} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
+        return f"{routing} Entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
         own = self._own_name()

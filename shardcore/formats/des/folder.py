@@ -306,14 +306,14 @@ class DesDataSet(DataSet):
         member = self.first_member if trace is None else walked_last(trace)
         if not self.is_open(member) and (not self.listed or member not in self._by_name):
             member = ""
-        told = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
+        n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
         scene = AddressScene(
             lambda: self._file_of(member),
             trace,
             member=member,
             names=self._known_names,
             ready=lambda: self.is_open(member),
-            n_bits=told[0] if told else self._known_bits,
+            n_bits=n_bits[0] if n_bits else self._known_bits,
         )
         return (AddressSketch(scene),)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.trace import Look
 
-MAX_TOLD = 1 << 24
+MAX_TRACED = 1 << 24
 """Largest content that a trace reads, 16 MiB."""
 
 
@@ -63,7 +63,7 @@ class DesLookup:
         """Find a uid by the walk over the index; of several entries the last counts, as in the reference."""
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
-        _tell_ends(file, look)
+        _report_ends(file, look)
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
             text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
@@ -81,12 +81,12 @@ class DesLookup:
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
         if look.telling:
-            _tell_entry(file, rows, look)
+            _report_entry(file, rows, look)
         # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(int(rows[-1]))
         if look.telling:
-            _tell_sidecar(file, ref, look)
-            _tell_content(file, ref, look)
+            _report_sidecar(file, ref, look)
+            _report_content(file, ref, look)
         return ref
 
     def find_all(self, key: Uid) -> ObjectSlice:
@@ -100,7 +100,7 @@ class DesLookup:
         return self._file.entries.rows_of([key.raw])[0]
 
 
-def _tell_ends(file: DesFile, look: Look) -> None:
+def _report_ends(file: DesFile, look: Look) -> None:
     size, start = file.source.size, file.entries.data_stop
     declared = file.footer["index_size"]
     look.step(
@@ -151,7 +151,7 @@ def _flags_figure(flags: int, at: int) -> Bits:
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
-def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
+def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
     row = int(rows[-1])
     c, entry = file.entries.columns, file.entries.span(row)
     text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
@@ -196,7 +196,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             size=int(c.size[row]),
         )
     else:
-        _tell_place(file, row, look, at)
+        _report_place(file, row, look, at)
     if meta.size:
         facts: dict[str, Any] = {}
         with suppress(FormatError):
@@ -211,7 +211,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         )
 
 
-def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
+def _report_place(file: DesFile, row: int, look: Look, at: int) -> None:
     c = file.entries.columns
     skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
     stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
@@ -237,7 +237,7 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
     )
 
 
-def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
         look.step(
@@ -274,7 +274,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         )
 
 
-def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step(
             "Payload",
@@ -283,7 +283,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             why="A deleted object must not be returned, although its bytes are still there.",
         )
         return
-    if max(ref.size, ref.stored_size) > MAX_TOLD:
+    if max(ref.size, ref.stored_size) > MAX_TRACED:
         text = f"{plural(ref.size, 'byte')}: too large to be read for a trace."
         look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return

@@ -66,11 +66,11 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
     entries = file.entries
     c = entries.columns
     rows = np.arange(len(entries), dtype=np.int64)
-    _tell(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
+    _add_per_row(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
     bad = entries.bad_text_rows(progress)
-    _tell(file, findings, Severity.ERROR, "des.entry-text", bad, entries.bad_text)
+    _add_per_row(file, findings, Severity.ERROR, "des.entry-text", bad, entries.bad_text)
     differing = np.flatnonzero(~c.big & (c.compressed != c.length))
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.ERROR,
@@ -82,7 +82,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         ),
     )
     flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.NOTE,
@@ -92,7 +92,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
     )
 
 
-def _tell(
+def _add_per_row(
     file: DesFile,
     findings: Findings,
     severity: Severity,
@@ -120,7 +120,7 @@ def _check_places(file: DesFile, findings: Findings) -> None:
     rows = np.arange(len(file.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
     text = "its payload begins inside the header, which no writer does; the content is returned anyway"
-    _tell(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
+    _add_per_row(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = file.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
@@ -218,7 +218,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
     c, work = file.entries.columns, ContentBudget(file.source.size)
     readable = ~file.entries.unreadable(rows)
     absurd = readable & (c.codec > 0) & (c.size > DEFAULT_LIMIT) & (c.size // np.uint64(RATIO) >= c.length)
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.ERROR,

@@ -264,9 +264,9 @@ class DesWriter(Writer):
             sizes = [_size_of(folder / digest) for digest in left]
             count, size = sum(one >= 0 for one in sizes), sum(one for one in sizes if one > 0)
             if count:
-                told = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
+                kept = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
                 others = "" if self.output.folder else "; other shards may refer to them"
-                self.notes += (f"left in {folder}: {told} that {target} does not refer to any more{others}",)
+                self.notes += (f"left in {folder}: {kept} that {target} does not refer to any more{others}",)
         return written
 
     def _begin(self, name: str, file: Draining) -> ShardFile:
@@ -310,7 +310,7 @@ class DesWriter(Writer):
                 self.exact = self.exact and entry.codec == "none" and not self._sidecar
             else:
                 digest = hashlib.sha256() if self._sidecar else None
-                pieces = _told(content, digest)
+                pieces = _hashed_pieces(content, digest)
                 if entry.codec != "none":
                     compressor = self._compressor(entry.codec)
                     whole = isinstance(content, bytes)
@@ -347,7 +347,7 @@ class DesWriter(Writer):
     def _write_big(self, content: bytes | IO[bytes]) -> str:
         digest = hashlib.sha256()
         file = self.output.spool(f"{BIGFILES}/content")
-        for piece in _told(content, digest):
+        for piece in _hashed_pieces(content, digest):
             file.write(piece)
         file.complete()
         size = file.at
@@ -429,10 +429,10 @@ class DesWriter(Writer):
     def _check_twins(self) -> None:
         twins = self._uids.twins()
         if twins:
-            told = [
+            pairs = [
                 (self._labels.of(one), self._labels.of(two), self._uid_text(one)) for one, two in twins[:MOST_PAIRS]
             ]
-            raise twins_error(told, len(twins), "uid")
+            raise twins_error(pairs, len(twins), "uid")
 
     def _uid_text(self, row: int) -> str:
         uid = self._uids[row]
@@ -481,7 +481,7 @@ def _nothing_else(source: Source, format: str) -> Shard:
     raise UsageError(f"{source.name} is not opened here")
 
 
-def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
+def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
     if isinstance(content, bytes):
         pieces: Iterator[bytes] = iter((content,))
     else:

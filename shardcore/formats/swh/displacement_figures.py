@@ -143,8 +143,8 @@ def store_figure(
     for value in beside:
         start, last = chd_code.byte_range(value.start, value.length)
         span = parts.where("value store", start, last)
-        told = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
-        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, told))
+        doc = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
+        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, doc))
     bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
     title = f"5 · Value store, {bits}: the value is at {place.start} to {stop - 1}"
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))

@@ -26,8 +26,8 @@ class KeyedScene:
     def displacement(self) -> int | None:
         """The displacement of the key's bucket; None where it is unknown without a read."""
         if self._trace is not None:
-            told = [step.values["d"] for step in self._trace.steps if "d" in step.values]
-            return int(told[-1]) if told else None
+            values = [step.values["d"] for step in self._trace.steps if "d" in step.values]
+            return int(values[-1]) if values else None
         hashed = self._hashed.value
         return hashed.displacement if hashed is not None else None
 

@@ -74,11 +74,11 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
     if own and all(car.slot == car.home for car in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
-    told = (
+    result = (
         f"{losers} of {keys} would get slots that are already used" if losers else f"all {keys} would also find slots"
     )
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
-    return f"With d = {tried}, {told}. {why}, and keeps that number: {stored}."
+    return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
 
 
 def _absent_caption(street: Street) -> str:

@@ -197,7 +197,7 @@ class SwhWriter(Writer):
         self._file.write_at(offset, _length(size))
         return digest.digest()
 
-    def _told(self) -> Iterator[str]:
+    def _notes_of_objects(self) -> Iterator[str]:
         if self._left_out:
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
         # Where most keys differ, they are no sha256 by choice; verification treats them the same.
@@ -205,14 +205,14 @@ class SwhWriter(Writer):
             yield f"{plural(self._strangers, 'object')} with another sha256 than the key: key or content changed before"
 
     def _ending(self) -> Ending:
-        self.notes = tuple(self._told())
+        self.notes = tuple(self._notes_of_objects())
         if self._end is not None:
             return self._end
         keys = self._key_rows()
         twins = find_duplicates(keys) if len(keys) else []
         if twins:
-            told = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
-            raise twins_error(told, len(twins), remedy=Remedy.DEDUPE)
+            pairs = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
+            raise twins_error(pairs, len(twins), remedy=Remedy.DEDUPE)
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
         section = write_hash_section(function.seed, function.slots, function.buckets, encoded)
