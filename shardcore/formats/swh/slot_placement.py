@@ -128,7 +128,7 @@ class SlotPlacementSketch:
         hashed = self._scene.hashed
         if hashed is None:
             chosen(self.controls, values)
-            return self._nobody()
+            return self._no_objects()
         settings = chosen(self.controls, values)
         tried, unfolded = settings.get("displacement", hashed.displacement), settings["mixing"]
         file = self._scene.hashing.file
@@ -179,24 +179,24 @@ class SlotPlacementSketch:
         return self._small_street(hashed, tried) or self._large_street(hashed, tried)
 
     def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
-        everyone = self._scene.hashing.all_keys()
-        if everyone is None:
+        all_keys = self._scene.hashing.all_keys()
+        if all_keys is None:
             return None
         geometry = self._scene.hashing.file.geometry
-        moving = everyone.of_bucket(hashed.bucket)
+        moving = all_keys.of_bucket(hashed.bucket)
         bucket = set(moving)
-        keys = [everyone.keys[at].tobytes() for at in moving]
-        places = [(int(everyone.firsts[at]), int(everyone.steps[at]), int(everyone.slots[at])) for at in moving]
+        keys = [all_keys.keys[at].tobytes() for at in moving]
+        places = [(int(all_keys.firsts[at]), int(all_keys.steps[at]), int(all_keys.slots[at])) for at in moving]
         targets = [chd.slot_one(first, step, tried, geometry.slots) for first, step, _ in places]
-        comers = defaultdict[int, list[bytes]](list)
+        rivals = defaultdict[int, list[bytes]](list)
         for key, slot in zip(keys, targets, strict=True):
-            comers[slot].append(key)
+            rivals[slot].append(key)
         cars = []
         for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
-            other = int(everyone.holder[slot])
-            holder = everyone.keys[other].tobytes() if other >= 0 and other not in bucket else None
-            if holder is None and len(comers[slot]) > 1:
-                holder = next((rival for rival in comers[slot] if rival != key), key)
+            other = int(all_keys.holder[slot])
+            holder = all_keys.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(rivals[slot]) > 1:
+                holder = next((rival for rival in rivals[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
             verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
             verdict = f"lost: it is in slot {own}" if lost else verdict
@@ -204,14 +204,14 @@ class SlotPlacementSketch:
             cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
         away = bucket if tried != hashed.displacement else set[int]()
         held = {
-            slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in away)
-            for slot, at in self._shown(everyone.holder.tolist(), hashed, tried)
+            slot: Held(all_keys.keys[at].tobytes() if at >= 0 else None, at in away)
+            for slot, at in self._shown(all_keys.holder.tolist(), hashed, tried)
         }
         member = any(car.sought for car in cars)
         if not member:
             slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
-            at = int(everyone.holder[slot])
-            cars.insert(0, self._stranger(hashed, slot, everyone.keys[at].tobytes() if at >= 0 else None))
+            at = int(all_keys.holder[slot])
+            cars.insert(0, self._absent_key(hashed, slot, all_keys.keys[at].tobytes() if at >= 0 else None))
         return Street(sorted(cars, key=lambda car: not car.sought), held, member)
 
     def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
@@ -242,18 +242,18 @@ class SlotPlacementSketch:
         row = read_slots(file.source, geometry, own, own + 1)
         member = bool(row["key"][0].tobytes() == hashed.key)
         if not member:
-            return Street([self._stranger(hashed, slot, there)], held, False)
+            return Street([self._absent_key(hashed, slot, there)], held, False)
         verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
         span = (geometry.key_span(own),)
         car = Car(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
         return Street([car], held, True)
 
     @staticmethod
-    def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
+    def _absent_key(hashed: Hashed, slot: int, there: bytes | None) -> Car:
         verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
         return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
-    def _nobody(self) -> Drawing:
+    def _no_objects(self) -> Drawing:
         file = self._scene.hashing.file
         geometry = file.geometry
         shown = range(min(geometry.slots, WHOLE_RING))

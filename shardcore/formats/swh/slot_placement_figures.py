@@ -159,8 +159,8 @@ def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car])
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
-        stranger = not here[0].spans  # for a key that is not in the shard, show the key in the slot
-        text = _short(held.key if stranger and held.key is not None else here[0].key)
+        absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
+        text = _short(held.key if absent and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
     if held.key is None or held.moving:

@@ -230,7 +230,7 @@ class ContentCheck:
         self.keys = keys
         self.findings = findings
         self.deleted = file.geometry.declared > len(slots)
-        self.strangers: list[tuple[int, int]] = []
+        self.mismatches: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
         self.reach = self.start
@@ -243,9 +243,9 @@ class ContentCheck:
         hashers = 1 if small else HASHERS
         with closing(in_order(_Window.mismatches, self._windows(progress), hashers)) as windows:
             for numbers, sizes in windows:
-                self.strangers += zip(numbers, sizes, strict=True)
+                self.mismatches += zip(numbers, sizes, strict=True)
         self._check_gap(self.reach, self.stop, progress)
-        self._report_strangers()
+        self._report_mismatches()
 
     def _windows(self, progress: Progress) -> Iterator[_Window]:
         """Yield windows of objects by offset; checks that need no hash are done here."""
@@ -277,7 +277,7 @@ class ContentCheck:
     def _check_cut(self, number: int, stop: int, progress: Progress) -> None:
         start = int(self.offsets[number]) + OBJECT.size
         if self._digest_long(start, stop, progress) != self.keys[number].tobytes():
-            self.strangers.append((number, stop - start))
+            self.mismatches.append((number, stop - start))
 
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
         """Compare offsets with the ends of the objects before; return the indices of the objects to hash.
@@ -343,18 +343,18 @@ class ContentCheck:
                 )
                 return
 
-    def _report_strangers(self) -> None:
+    def _report_mismatches(self) -> None:
         """Report keys that are not the sha256; a single note where most are not, because that is only custom."""
-        if not self.strangers:
+        if not self.mismatches:
             return
-        if len(self.strangers) > len(self.offsets) // 2:
-            strangers = grouped_digits(len(self.strangers))
-            message = f"{strangers} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
+        if len(self.mismatches) > len(self.offsets) // 2:
+            count = grouped_digits(len(self.mismatches))
+            message = f"{count} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
             self.findings.note("swh.keys-not-sha256", None, message)
-            self.without_checksum = len(self.strangers)
+            self.without_checksum = len(self.mismatches)
             self.checked -= self.without_checksum
             return
-        for number, size in sorted(self.strangers):
+        for number, size in sorted(self.mismatches):
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
             slot = int(self.slots[number])

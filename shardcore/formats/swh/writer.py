@@ -76,7 +76,7 @@ class SwhWriter(Writer):
         self._end: Ending | None = None
         self._seen: dict[bytes, bytes] | None = {} if dedupe else None
         self._left_out = 0
-        self._strangers = 0
+        self._mismatches = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         raw = self._raw(key, more.label)
@@ -99,7 +99,7 @@ class SwhWriter(Writer):
                 self._file.rewind(offset)
                 return (raw or content).hex()
         digest = raw or content
-        self._strangers += digest != content
+        self._mismatches += digest != content
         self._labels.note(len(self._offsets), more.label)
         self._keys += digest
         self._offsets.append(offset)
@@ -124,7 +124,7 @@ class SwhWriter(Writer):
             raw = many_key_bytes(keys)
             if raw != digests:
                 apart = np.frombuffer(raw, "V32") != np.frombuffer(digests, "V32")
-                self._strangers += int(np.count_nonzero(apart))
+                self._mismatches += int(np.count_nonzero(apart))
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         stops = np.cumsum(sizes + layout.OBJECT.size) + self._file.at
         offsets = (stops - sizes - layout.OBJECT.size).astype(np.uint64)
@@ -201,8 +201,8 @@ class SwhWriter(Writer):
         if self._left_out:
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
         # Where most keys differ, they are no sha256 by choice; verification treats them the same.
-        if 0 < self._strangers <= len(self._offsets) // 2:
-            yield f"{plural(self._strangers, 'object')} with another sha256 than the key: key or content changed before"
+        if 0 < self._mismatches <= len(self._offsets) // 2:
+            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed before"
 
     def _ending(self) -> Ending:
         self.notes = tuple(self._notes_of_objects())
