@@ -14,9 +14,9 @@ from shardcore.formats.swh.displacement_figures import (
     split_figure,
     store_figure,
 )
-from shardcore.formats.swh.drawn_hash import Hashed
-from shardcore.formats.swh.drawn_key import KeyedScene
+from shardcore.formats.swh.hash_data import Hashed
 from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.key_scene import KeyedScene
 from shardcore.model.drawing import Control, Drawing, Figure
 from shardcore.model.number_words import plural
 

@@ -88,7 +88,7 @@ class SwhDataSet(DataSet):
         return names
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.swh.drawn_key import KeyedScene
+        from shardcore.formats.swh.key_scene import KeyedScene
 
         if trace is not None:
             return super().sketches(trace)

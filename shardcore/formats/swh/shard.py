@@ -24,8 +24,8 @@ from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
-    from shardcore.formats.swh.drawn_hash import SwhHashing
-    from shardcore.formats.swh.drawn_key import KeyedScene
+    from shardcore.formats.swh.hash_data import SwhHashing
+    from shardcore.formats.swh.key_scene import KeyedScene
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -71,14 +71,14 @@ class SwhShard(FileShard):
 
     @cached_property
     def hashing(self) -> SwhHashing:
-        from shardcore.formats.swh.drawn_hash import SwhHashing
+        from shardcore.formats.swh.hash_data import SwhHashing
 
         return SwhHashing(self.file)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         if self.file.parts is None:
             return ()
-        from shardcore.formats.swh.drawn_key import KeyedScene
+        from shardcore.formats.swh.key_scene import KeyedScene
 
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 

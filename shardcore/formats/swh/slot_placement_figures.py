@@ -28,7 +28,7 @@ ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32
 
 
 @dataclass(frozen=True, slots=True)
-class Car:
+class KeyMove:
     """One key of the bucket at the tried displacement.
 
     Attributes:
@@ -36,9 +36,9 @@ class Car:
         first: f, its first slot.
         step: h.
         slot: Its slot at the tried displacement.
-        home: Its slot in the index; -1 where it is not stored.
+        stored_slot: Its slot in the index; -1 where it is not stored.
         spans: Location of the key in the file.
-        sought: It is the key of the drawing.
+        selected: It is the key of the drawing.
         verdict: Text about whether it fits.
         fits: The slot is free for it.
     """
@@ -47,9 +47,9 @@ class Car:
     first: int
     step: int
     slot: int
-    home: int
+    stored_slot: int
     spans: tuple[Span, ...]
-    sought: bool
+    selected: bool
     verdict: str
     fits: bool
 
@@ -63,12 +63,12 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Street:
+class BucketKeys:
     """Keys of a bucket at one displacement."""
 
-    cars: list[Car]
+    moves: list[KeyMove]
     held: dict[int, Held]
-    member: bool
+    present: bool
 
 
 def tag(key: bytes) -> str:
@@ -126,53 +126,54 @@ def buckets_figure(
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
+def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots: int) -> Table:
     turns, probes = divmod(displacement, slots)
     rows = tuple(
         (
             Item(
-                f"{tag(car.key)}…",
-                car.spans,
+                f"{tag(move.key)}…",
+                move.spans,
                 tone=Tone.KEY,
-                doc=f"The key {car.key.hex()}.",
-                here=car.sought,
+                doc=f"The key {move.key.hex()}.",
+                here=move.selected,
             ),
             Item(
-                f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
+                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}",
+                doc="f + h · p0 + p1, around the ring.",
             ),
-            Item(str(car.slot), tone=_tone_of((car,)), doc=f"Slot {car.slot}."),
-            Item(car.verdict, tone=Tone.PLAIN if car.fits else Tone.MISS),
+            Item(str(move.slot), tone=_tone_of((move,)), doc=f"Slot {move.slot}."),
+            Item(move.verdict, tone=Tone.PLAIN if move.fits else Tone.MISS),
         )
-        for car in cars
+        for move in moves
     )
     title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 
-def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
-    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in enumerate(held))
+def ring_figure(geometry: SwhGeometry, held: Sequence[Held], moves: Sequence[KeyMove], title: str) -> Cells:
+    items = tuple(slot_item(geometry, slot, each, moves) for slot, each in enumerate(held))
     return Cells(title, geometry.slots, items, ring=True)
 
 
-def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
-    here = [car for car in cars if car.slot == slot]
+def slot_item(geometry: SwhGeometry, slot: int, held: Held, moves: Sequence[KeyMove]) -> Item:
+    here = [move for move in moves if move.slot == slot]
     span = (geometry.slot_span(slot),)
-    name, sought = f"slot {slot}", any(car.sought for car in here)
+    name, selected = f"slot {slot}", any(move.selected for move in here)
     if here:
         absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
         text = _short(held.key if absent and held.key is not None else here[0].key)
-        doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
-        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
+        doc = f"Slot {slot}: " + "; ".join(f"{tag(move.key)}… {move.verdict}" for move in here) + "."
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=selected)
     if held.key is None or held.moving:
         doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
     return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
 
 
-def _tone_of(cars: Sequence[Car]) -> Tone:
-    if not all(car.fits for car in cars):
+def _tone_of(moves: Sequence[KeyMove]) -> Tone:
+    if not all(move.fits for move in moves):
         return Tone.MISS
-    return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
+    return Tone.HIT if any(move.selected for move in moves) else Tone.KEY
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
@@ -240,12 +241,12 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
 
 
 def long_ring_figure(
-    geometry: SwhGeometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
+    geometry: SwhGeometry, path: Sequence[tuple[int, str]], moves: Sequence[KeyMove]
 ) -> tuple[Ruler, list[Link]]:
     items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, (slot, text) in enumerate(path):
         last = number == len(path) - 1
-        fits = next((car.fits for car in cars if car.sought), True)
+        fits = next((move.fits for move in moves if move.selected), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
         word = f"slot {slot}" if last else stop_name(number, text)
         doc, spans, stage = stop_text(path, number), (geometry.slot_span(slot),), number + 1
@@ -253,15 +254,15 @@ def long_ring_figure(
         if number:
             arrow = Tone.FAINT if text.startswith(MANY) else Tone.KEY
             links.append(Link(f"jump {number - 1}", f"jump {number}", text, arrow, stage, doc))
-    for car in cars:
-        if not car.sought:
-            tone = _tone_of((car,))
-            doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
-            items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
+    for move in moves:
+        if not move.selected:
+            tone = _tone_of((move,))
+            doc = f"{tag(move.key)}…, of the same bucket, {move.verdict}: slot {move.slot}."
+            items.append(Item(tag(move.key), (geometry.slot_span(move.slot),), move.slot, 0, tone, doc))
     title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"
     return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
 
 
-def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
-    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
+def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], moves: Sequence[KeyMove]) -> Cells:
+    items = tuple(slot_item(geometry, slot, each, moves) for slot, each in zip(shown, held, strict=True))
     return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)

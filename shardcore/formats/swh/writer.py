@@ -202,7 +202,7 @@ class SwhWriter(Writer):
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
         # Where most keys differ, they are no sha256 by choice; verification treats them the same.
         if 0 < self._mismatches <= len(self._offsets) // 2:
-            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed before"
+            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed"
 
     def _ending(self) -> Ending:
         self.notes = tuple(self._notes_of_objects())

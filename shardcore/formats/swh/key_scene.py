@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shardcore.formats.swh.drawn_hash import Hashed, SwhHashing
+from shardcore.formats.swh.hash_data import Hashed, SwhHashing
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import FOUND, Trace
