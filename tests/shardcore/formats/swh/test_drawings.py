@@ -233,7 +233,7 @@ def test_from_bits_to_displacement(ten: bytes) -> None:
 
 def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound only the key that is looked at moves, the drawing says so, and only its slots are read."""
-    from shardcore.formats.swh import drawn_hash as hashing
+    from shardcore.formats.swh import hash_data as hashing
 
     monkeypatch.setattr(hashing, "HASHED_KEYS", 100)
     source = CountingSource((DATA / "medium.shard").read_bytes())
