@@ -55,7 +55,7 @@ def sidecar_bytes(tree: dict[str, Any]) -> bytes:
     return json.dumps(tree, indent=2).encode()
 
 
-def bury(
+def add_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
     """Return the sidecar with tombstones for some entries; an existing tombstone keeps `deleted_at` and other facts.
@@ -84,7 +84,9 @@ def bury(
     return _with_stats(tree | {"index": index, "tombstones": tombs, "last_updated": deleted_at})
 
 
-def unbury(tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str) -> tuple[dict[str, Any], list[str]]:
+def remove_tombstones(
+    tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str
+) -> tuple[dict[str, Any], list[str]]:
     """Return the sidecar without some tombstones, and the uids that had none."""
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()

@@ -22,7 +22,7 @@ from shardcore.formats.des.sidecar import (
     stamp_of,
     time_of_day,
 )
-from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
+from shardcore.formats.des.sidecar_writer import NO_TIME, add_tombstones, new_sidecar, remove_tombstones, sidecar_bytes
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, inside_member
 from shardcore.model.text import short
@@ -146,13 +146,15 @@ def _rewritten(
     path = folder.path / name
     old = _read(path)
     if undo:
-        tree, without = unbury(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
+        tree, without = (
+            remove_tombstones(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
+        )
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
         before = _required(_parsed(old, name), shard) if old is not None else _made(shard)
-        tree = bury(before, entries, facts, now)
+        tree = add_tombstones(before, entries, facts, now)
         there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
         new = [entry for entry in entries if entry not in there]
         changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
