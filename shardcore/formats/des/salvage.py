@@ -23,7 +23,7 @@ from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_e
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.scan_entries import Loose, is_nested, loose_entries
+from shardcore.formats.des.scan_entries import FoundEntry, is_nested, find_entries
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.sidecar_recovery import (
@@ -72,7 +72,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
                 if isinstance(again, DesShard):
                     yield from _listed(damaged, again, covered, listed, trials, again=True)
     size = damaged.source.size
-    for entry in loose_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
+    for entry in find_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
         covered.add(entry.span.start, entry.span.stop)
         covered.add(entry.start, entry.stop)
         if sidecar is None or sidecar.tombstone(entry.uid, entry.created_at) is None:
@@ -165,7 +165,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
     return SalvagedObject(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
 
 
-def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> SalvagedObject:
+def _of_entry(damaged: Damaged, entry: FoundEntry, sidecar: Sidecar | None) -> SalvagedObject:
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""

@@ -37,7 +37,7 @@ _WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class FoundEntry:
     """Entry found by its form.
 
     Attributes:
@@ -59,9 +59,9 @@ class Loose:
     size: int
 
 
-def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[Loose]:
+def find_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[FoundEntry]:
     """Return the entries in `gaps`, ascending; version None tries 2, then 1."""
-    found: list[Loose] = []
+    found: list[FoundEntry] = []
     for one in (2, 1) if version is None else (version,):
         near = Near(damaged.source)
         for start, stop in gaps:
@@ -71,7 +71,7 @@ def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | 
     return _of_one_index(damaged, found)
 
 
-def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -> Iterator[Loose]:
+def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -> Iterator[FoundEntry]:
     record, flags = (INLINE, 1) if version == 2 else (PLACE_V1, 0)
     end = start
     for first in range(start, stop - record.size + 1, _WINDOW):
@@ -103,7 +103,7 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
                 yield entry
 
 
-def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> Loose | None:
+def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> FoundEntry | None:
     start, stop = gap
     values = record.read_one(near(place, place + record.size))
     begins = _uid_before(near, start, place, _USUAL_UID)
@@ -127,7 +127,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
     first = int(values["offset"])
     span = Span("", begins, end + length)
     codec, size = CODECS[int(values["codec"])], int(values["uncompressed_size"])
-    return Loose(uid, created_at_of(meta), span, first, first + int(values["length"]), codec, size)
+    return FoundEntry(uid, created_at_of(meta), span, first, first + int(values["length"]), codec, size)
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
@@ -141,8 +141,8 @@ def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
     return first + most - int(lengths[fits[0]]) if len(fits) else None
 
 
-def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
-    kept: list[Loose] = []
+def _of_one_index(damaged: Damaged, found: list[FoundEntry]) -> list[FoundEntry]:
+    kept: list[FoundEntry] = []
     last = 0
     for entry in reversed(found):
         if entry.span.start < last:
