@@ -18,7 +18,7 @@ from shardcore.formats.des.address_figures import (
     shown_uid,
     uid_figure,
 )
-from shardcore.formats.des.entry_figures import stamp, tape
+from shardcore.formats.des.entry_figures import tombstone_table, walk_strip
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import UID_HEAD
 from shardcore.formats.des.routing import (
@@ -166,11 +166,11 @@ class AddressSketch:
                 figures.append(table)
                 more += left
         if found is not None:
-            walked = tape(found.file, found.row)
+            walked = walk_strip(found.file, found.row)
             figures.append(walked.figure)
             links += walked.links
             more += walked.more
-            dead = stamp(found.file, found.row) if found.row is not None else None
+            dead = tombstone_table(found.file, found.row) if found.row is not None else None
             if dead is not None:
                 figures.append(dead)
                 links.append(Link("stamp", f"walk {found.row}", tone=Tone.DEAD))

@@ -27,7 +27,7 @@ class EntryStrip:
     more: int
 
 
-def tape(file: DesFile, row: int | None) -> EntryStrip:
+def walk_strip(file: DesFile, row: int | None) -> EntryStrip:
     """Return the walk up to an entry; for row None, to the end of the index."""
     entries = file.entries
     count = len(entries)
@@ -71,7 +71,7 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
     return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
 
 
-def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+def tombstone_table(file: DesFile, row: int, place: Span | None = None) -> Table | None:
     """Return the tombstone of an entry, or None; its location is searched in the sidecar unless `place` is given."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:

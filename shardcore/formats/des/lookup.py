@@ -133,10 +133,10 @@ def _report_ends(file: DesFile, look: Look) -> None:
 
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
-    from shardcore.formats.des.entry_figures import tape
+    from shardcore.formats.des.entry_figures import walk_strip
     from shardcore.model.drawing import Drawing
 
-    walked = tape(file, row)
+    walked = walk_strip(file, row)
     caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
     if row is None:
         caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."

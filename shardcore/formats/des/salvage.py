@@ -23,7 +23,7 @@ from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_e
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.scan_entries import FoundEntry, is_nested, find_entries
+from shardcore.formats.des.scan_entries import FoundEntry, find_entries, is_nested
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.sidecar_recovery import (

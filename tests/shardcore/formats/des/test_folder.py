@@ -161,7 +161,9 @@ def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
         assert not report.ok
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "the one file may contain the uid"), (3, "3 files may contain the uid")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "the one file may contain the uid"), (3, "3 files may contain the uid")]
+)
 def test_how_many_files_may_hold_a_uid_is_told_in_agreement(tmp_path: Path, count: int, words: str) -> None:
     """Where the number of bits is not known, the step says how many files may contain the uid, in plain words."""
     for number in range(count):
