@@ -45,7 +45,7 @@ class NewEntry:
     digest: str = ""
 
 
-class ShardFile:
+class NewShard:
     """Shard that is being written."""
 
     def __init__(self, file: Draining, name: str, version: int) -> None:

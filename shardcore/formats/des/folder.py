@@ -24,7 +24,7 @@ from shardcore.errors import (
 from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
-from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
+from shardcore.formats.des.retention import Copy, Retention, RetentionCopies
 from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, check_bits, routed_to, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
@@ -102,7 +102,7 @@ class DesDataSet(DataSet):
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
-    retention: CopiesSeen
+    retention: RetentionCopies
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)

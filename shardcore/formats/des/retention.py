@@ -44,7 +44,7 @@ class Copies:
     by_name: dict[str, Copy]
 
 
-class CopiesSeen(Protocol):
+class RetentionCopies(Protocol):
     """Retention copies of a folder or of several zones."""
 
     @property

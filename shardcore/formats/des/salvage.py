@@ -29,13 +29,13 @@ from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.sidecar_recovery import (
     BY_SIDECAR,
     Pieces,
-    Trials,
+    TrialBudget,
     by_sidecar,
+    checked_pieces,
     checksum_in,
-    comes_to_its_end,
     deleted_places,
-    held_against,
     plain_pieces,
+    reads_to_end,
     sidecar_of,
 )
 from shardcore.model.number_words import plural
@@ -61,14 +61,14 @@ _BLOCK = 64
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Yield objects found by the index, single entries, the sidecar, and frames in the remaining bytes."""
-    covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
+    covered, listed, trials = Covered(), set[str](), TrialBudget(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
         yield from _listed(damaged, shard, covered, listed, trials, again=shard.damage is not None)
     else:
-        mended = _mended(damaged)
-        if mended is not None:
-            with closing(damaged.reopen(mended)) as again:
+        repaired = _repaired(damaged)
+        if repaired is not None:
+            with closing(damaged.reopen(repaired)) as again:
                 if isinstance(again, DesShard):
                     yield from _listed(damaged, again, covered, listed, trials, again=True)
     size = damaged.source.size
@@ -100,7 +100,7 @@ def _version(damaged: Damaged) -> int | None:
 
 
 def _listed(
-    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: Trials, *, again: bool
+    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: TrialBudget, *, again: bool
 ) -> Iterator[SalvagedObject]:
     entries = shard.file.entries
     if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
@@ -137,7 +137,7 @@ def _missing(entries: Entries) -> int:
     return missing if 0 < missing < int(c.offset[last]) else 0
 
 
-def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> SalvagedObject:
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: TrialBudget) -> SalvagedObject:
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
     checksum = checksum_in(ref.extras)
@@ -152,8 +152,8 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
                 span = Span("", at, at + length) if HEADER.size <= at and at + length <= ends else None
                 if span is not None:
                     pieces: Pieces = partial(plain_pieces, damaged, CODECS[codec], span, size)
-                    pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
-                    if comes_to_its_end(trials, pieces):
+                    pieces = partial(checked_pieces, pieces, checksum, span) if checksum else pieces
+                    if reads_to_end(trials, pieces):
                         why = "" if by else _SIZE_ONLY
                         return SalvagedObject(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
@@ -161,7 +161,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
         return SalvagedObject(ref.key, name, ref.spans, why=why)
     pieces = partial(bounded, shard, ref, damaged.limit)
     if checksum:
-        pieces = partial(held_against, pieces, checksum, ref.spans[0])
+        pieces = partial(checked_pieces, pieces, checksum, ref.spans[0])
     return SalvagedObject(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
 
 
@@ -170,13 +170,13 @@ def _of_entry(damaged: Damaged, entry: FoundEntry, sidecar: Sidecar | None) -> S
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
     if checksum:
-        pieces = partial(held_against, pieces, checksum, span)
+        pieces = partial(checked_pieces, pieces, checksum, span)
     by = BY_SIDECAR if checksum else ""
     why = "" if by or entry.codec == "none" else _SIZE_ONLY
     return SalvagedObject(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
 
 
-def _mended(damaged: Damaged) -> Source | None:
+def _repaired(damaged: Damaged) -> Source | None:
     """Return the file with a correct header and footer, where its index can be found."""
     source, size = damaged.source, damaged.source.size
     tail = source.read_last(FOOTER.size)

@@ -43,7 +43,7 @@ def checksum_in(said: dict[str, Any] | None) -> str:
     return checksum.lower() if len(checksum) == _SHA256 else ""
 
 
-def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+def checked_pieces(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
     """Yield a content; raise BadChecksum after its last piece where the sha256 differs."""
     digest = hashlib.sha256()
     for piece in pieces():
@@ -58,7 +58,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 
-def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: TrialBudget) -> Iterator[SalvagedObject]:
     """Yield contents that only the sidecar lists: at their offset, or earlier by the number of missing bytes."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
@@ -111,7 +111,7 @@ def _place(said: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _found(
-    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
+    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: TrialBudget
 ) -> SalvagedObject:
     checksum, codec = checksum_in(said), str(said["codec"])
     size = said.get("uncompressed_size")
@@ -121,26 +121,26 @@ def _found(
         pieces = partial(plain_pieces, damaged, codec, span, expected)
         if not checksum:
             return SalvagedObject(uid, uid, (span,), pieces, without_index=True)
-        whole = partial(held_against, pieces, checksum, span)
-        if comes_to_its_end(trials, whole):
+        whole = partial(checked_pieces, pieces, checksum, span)
+        if reads_to_end(trials, whole):
             return SalvagedObject(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     if spans and trials.left < 0:
         # The budget is spent: the checksum is compared when the content is written.
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
-        whole = partial(held_against, pieces, checksum, spans[0])
+        whole = partial(checked_pieces, pieces, checksum, spans[0])
         return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
     why = "its bytes are not in the file any more" if not spans else "the bytes at its offset have another sha256"
     return SalvagedObject(uid, uid, tuple(spans), why=why, without_index=True)
 
 
-class Trials:
+class TrialBudget:
     """Budget for contents that are decompressed only to find their location."""
 
     def __init__(self, size: int) -> None:
         self.left = ContentBudget(size).left
 
 
-def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
+def reads_to_end(trials: TrialBudget, pieces: Pieces) -> bool:
     """Return True where a content can be read to its end; False once the budget is spent."""
     try:
         for piece in pieces():

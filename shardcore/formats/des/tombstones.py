@@ -153,7 +153,7 @@ def _rewritten(
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
-        before = _required(_parsed(old, name), shard) if old is not None else _made(shard)
+        before = _required(_parsed(old, name), shard) if old is not None else _new_sidecar(shard)
         tree = add_tombstones(before, entries, facts, now)
         there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
         new = [entry for entry in entries if entry not in there]
@@ -194,7 +194,7 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 
 
-def _made(shard: DesShard) -> dict[str, Any]:
+def _new_sidecar(shard: DesShard) -> dict[str, Any]:
     """Return a new sidecar; reads every content to compute its checksum."""
     entries = shard.file.entries
     size = shard.source.size if shard.source is not None else 0

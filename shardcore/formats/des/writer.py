@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
-from shardcore.formats.des.file_writer import NewEntry, ShardFile
+from shardcore.formats.des.file_writer import NewEntry, NewShard
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import sidecar_name, time_of_day
@@ -113,7 +113,7 @@ OPEN_FILES = 64
 MANY_BYTES = 1 << 26
 """Bytes of contents that `add_many` joins into one write."""
 
-_Taken = bytes | Sized | IO[bytes]
+_Held = bytes | Sized | IO[bytes]
 
 
 class DesWriter(Writer):
@@ -172,9 +172,9 @@ class DesWriter(Writer):
         self._times: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
         self._referenced: set[str] = set()
-        self._shards: dict[str, ShardFile] = {}
+        self._shards: dict[str, NewShard] = {}
         self._parts: dict[tuple[str, str], int] = {}
-        self._active: OrderedDict[str, ShardFile] = OrderedDict()
+        self._active: OrderedDict[str, NewShard] = OrderedDict()
         if not output.folder:
             self._begin(output.target.name if output.target else "", output.open(last=True))
 
@@ -192,7 +192,7 @@ class DesWriter(Writer):
             return key or ""
         meta, created_at = self._meta(more, label or short(key))
         codec = self._codec_of(key or "", more)
-        content, size = self._taken(data, label)
+        content, size = self._held(data, label)
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
@@ -269,14 +269,14 @@ class DesWriter(Writer):
                 self.notes += (f"left in {folder}: {kept} that {target} does not refer to any more{others}",)
         return written
 
-    def _begin(self, name: str, file: Draining) -> ShardFile:
-        shard = self._shards[name] = self._active[name] = ShardFile(file, name, self._version)
+    def _begin(self, name: str, file: Draining) -> NewShard:
+        shard = self._shards[name] = self._active[name] = NewShard(file, name, self._version)
         if len(self._active) > OPEN_FILES:
             _, oldest = self._active.popitem(last=False)
             oldest.file.rest()
         return shard
 
-    def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> ShardFile:
+    def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> NewShard:
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
@@ -301,7 +301,7 @@ class DesWriter(Writer):
             oldest.file.rest()
         return shard
 
-    def _add_inline(self, shard: ShardFile, entry: NewEntry, content: _Taken) -> None:
+    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> None:
         file = shard.file
         start = file.at
         try:
@@ -327,7 +327,7 @@ class DesWriter(Writer):
             self._note_checksum(shard, "0" * 64 if self._sidecar else "")
         shard.add_inline(entry, start)
 
-    def _add_big(self, shard: ShardFile, entry: NewEntry, content: _Taken, label: str) -> None:
+    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> None:
         if self._version == 1:
             raise UsageError(
                 f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
@@ -355,7 +355,7 @@ class DesWriter(Writer):
             self._big[digest.hexdigest()] = size
         return digest.hexdigest()
 
-    def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
+    def _held(self, data: Data, label: str) -> tuple[_Held, int]:
         """Return a content that can be read repeatedly, and its size; above `IN_MEMORY` bytes in a temporary file."""
         if isinstance(data, bytes):
             return data, len(data)
@@ -370,7 +370,7 @@ class DesWriter(Writer):
                 return self._spooled(chain(held, pieces), label)
         return b"".join(held), size
 
-    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Taken, int]:
+    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Held, int]:
         folder = self.output.target.parent if self.output.target is not None else None
         try:
             file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
@@ -438,11 +438,11 @@ class DesWriter(Writer):
         uid = self._uids[row]
         return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
 
-    def _note_checksum(self, shard: ShardFile, digest: str) -> None:
+    def _note_checksum(self, shard: NewShard, digest: str) -> None:
         if self._sidecar:
             self._checksums.setdefault(shard.name, []).append(digest)
 
-    def _sidecar_text(self, name: str, shard: ShardFile) -> bytes:
+    def _sidecar_text(self, name: str, shard: NewShard) -> bytes:
         checksums, times = self._checksums.get(name, []), self._times.get(name, [])
         return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), checksums, times))
 
