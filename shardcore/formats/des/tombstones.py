@@ -146,9 +146,7 @@ def _rewritten(
     path = folder.path / name
     old = _read(path)
     if undo:
-        tree, without = (
-            remove_tombstones(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
-        )
+        tree, without = remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
