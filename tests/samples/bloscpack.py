@@ -33,7 +33,7 @@ def _terrain() -> npt.NDArray[np.float64]:
 def _chunk(recipe: Recipe, plain: bytes) -> bytes:
     """Return a chunk with blocks of our own size: python-blosc takes none."""
     chunk = blosc2.compress(plain, recipe.typesize, recipe.level, blosc2.Filter.SHUFFLE, blosc2.Codec.LZ4)
-    if read_chunk_header(chunk).plain_copy:
+    if read_chunk_header(chunk).memcpyed:
         return write_chunk_header(recipe.copy_header(len(plain))) + plain
     return b"\2" + bytes(chunk[1:])
 

@@ -161,7 +161,7 @@ class _Append:
         last = self._file.table.header(self._header.nchunks - 1)
         codec = last.codec_name if last.codec_name in CODECS else CODECS[0]
         recipe = Recipe(
-            codec, Packing().level, last.filter_name == "shuffle" or last.plain_copy, self._header.typesize or 1
+            codec, Packing().level, last.filter_name == "shuffle" or last.memcpyed, self._header.typesize or 1
         )
         places, digest = [], self._header.checksum.compute
         chunk_size = self._shape.chunk_size

@@ -36,7 +36,7 @@ FEW_STREAMS = 64
 """Up to this many streams are checked one by one, without NumPy."""
 
 # Integers, because the operators of an IntFlag cost microseconds, and every chunk needs a dozen.
-_BYTE_SHUFFLE, _PLAIN_COPY, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
+_BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
 
 # Most uncompressed bytes per stored byte, by codec number: a run length of 255 (blosclz, lz4), 258 bytes for two bits
 # (zlib), a block of 128 KiB for four bytes (zstd). A stream that claims more is refused before allocation.
@@ -65,20 +65,20 @@ class ChunkHeader:
     @property
     def filter_name(self) -> str:
         """Filter applied before compression: `shuffle`, `bitshuffle` or `none`."""
-        if self.flags & _PLAIN_COPY:
+        if self.flags & _MEMCPYED:
             return "none"
         if self.flags & _BIT_SHUFFLE:
             return "bitshuffle"
         return "shuffle" if self.flags & _BYTE_SHUFFLE and self.typesize > 1 else "none"
 
     @property
-    def plain_copy(self) -> bool:
-        return bool(self.flags & _PLAIN_COPY)
+    def memcpyed(self) -> bool:
+        return bool(self.flags & _MEMCPYED)
 
     @property
     def nblocks(self) -> int:
         """Number of blocks; 0 for a memcpy, an empty chunk or a blocksize of 0."""
-        if self.plain_copy or self.blocksize == 0:
+        if self.memcpyed or self.blocksize == 0:
             return 0
         return -(-self.nbytes // self.blocksize)
 
@@ -150,7 +150,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
             f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
             span=place,
         )
-    if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
+    if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
             f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
             "header"
@@ -165,7 +165,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
             f"the chunk claims {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
             span=place,
         )
-    if not header.plain_copy and header.nbytes and header.codec not in _EXPANSION:
+    if not header.memcpyed and header.nbytes and header.codec not in _EXPANSION:
         raise Unsupported(f"the codec is {header.codec_name}, which cannot be decompressed here", span=place)
 
 
@@ -174,7 +174,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
-    copied = flags & _PLAIN_COPY != 0
+    copied = flags & _MEMCPYED != 0
     fine = (headers["version"] == VERSION) & (headers["versionlz"] == 1) & (flags & both != both)
     fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
     fine &= ~copied | (stored == nbytes + HEADER_SIZE)
@@ -202,7 +202,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
     """Check a chunk like `check_chunk` and return the locations of its blocks and streams; none for a memcpy."""
     header = _checked_header(chunk, limit, place)
-    if header.plain_copy or header.nbytes == 0:
+    if header.memcpyed or header.nbytes == 0:
         nothing = np.zeros((0, header.streams), np.int64)
         return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
     starts = _read_starts(chunk, header, place)

@@ -53,7 +53,7 @@ def _chunks(file: BloscpackFile) -> list[Share]:
 def _block_counts(headers: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the number of blocks of each chunk; 0 for a memcpy, which has no block starts."""
     nbytes, blocksize = headers["nbytes"].astype(np.int64), headers["blocksize"].astype(np.int64)
-    plain = (headers["flags"] & Flag.PLAIN_COPY) != 0
+    plain = (headers["flags"] & Flag.MEMCPYED) != 0
     return np.where(plain | (nbytes <= 0) | (blocksize <= 0), 0, -(-nbytes // np.maximum(blocksize, 1)))
 
 

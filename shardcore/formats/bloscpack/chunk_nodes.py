@@ -19,7 +19,7 @@ from shardcore.model.span import Span
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by position in the element, so similar bytes are neighbours.",
-    Flag.PLAIN_COPY: "Not compressed: the uncompressed bytes follow the header.",
+    Flag.MEMCPYED: "Not compressed: the uncompressed bytes follow the header.",
     Flag.BIT_SHUFFLE: "In each block, bits are grouped by position in the element, so similar bits are neighbours.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be one stream per byte of the element.",
@@ -102,7 +102,7 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
         found = map_chunk(chunk, limit=2**32, place=Span("", start, body.stop))
     except ShardError as error:
         return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
-    if header.plain_copy or header.nbytes == 0:
+    if header.memcpyed or header.nbytes == 0:
         doc = "The uncompressed bytes of the chunk."
         return [Node("uncompressed bytes", body, role=FieldRole.DATA, doc=doc)]
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)

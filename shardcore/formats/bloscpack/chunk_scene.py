@@ -111,7 +111,7 @@ class ChunkScene:
         """The chunk of the lookup is shuffled; True while that is unknown, because most writers shuffle."""
         if steps := self._steps_with("blocksize", found=False):
             flags = int(str(steps[-1].values["flags"]), 2)
-            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
+            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.MEMCPYED) == Flag.BYTE_SHUFFLE
             return shuffled and steps[-1].values["typesize"] > 1
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return True
@@ -138,7 +138,7 @@ class ChunkScene:
         steps = self._steps_with("blocksize", found=False)
         if steps:
             values = steps[-1].values
-            copied = int(str(values["flags"]), 2) & Flag.PLAIN_COPY
+            copied = int(str(values["flags"]), 2) & Flag.MEMCPYED
             return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return None

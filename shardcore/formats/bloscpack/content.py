@@ -115,7 +115,7 @@ class ChunkReader:
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         self.check(stored)
-        if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
+        if self.decoder is not None and stored.header.nbytes and not stored.header.memcpyed:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
         threads = THREADS if stored.header.nbytes > LARGE_CHUNK else 1
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
@@ -150,7 +150,7 @@ class ChunkReader:
 
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
         header = stored.header
-        if header.plain_copy or header.nbytes <= LARGE_CHUNK:
+        if header.memcpyed or header.nbytes <= LARGE_CHUNK:
             yield self.decoded(stored, limit=limit)
             return
         if header.nbytes > limit:
@@ -296,7 +296,7 @@ class ChunkReader:
 
     def _try(self, stored: Stored, tried: bool) -> None:
         header = stored.header
-        large = header.nbytes > TRIED_WHOLE and not header.plain_copy
+        large = header.nbytes > TRIED_WHOLE and not header.memcpyed
         if tried and (not large or header.nbytes <= TRIED_RATIO * header.ctbytes):
             self.decoded(stored)
             return

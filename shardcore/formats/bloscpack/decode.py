@@ -71,7 +71,7 @@ def decompress(
     if header.nbytes == 0:
         return b""
     charge_expanded(header.nbytes)
-    if header.plain_copy:
+    if header.memcpyed:
         plain = memoryview(chunk)[HEADER_SIZE:]
     elif _has_bit_shuffled_tail(header):
         plain = memoryview(_undo_bit_shuffle(_run(_patched(chunk, header), threads, None, place), header))

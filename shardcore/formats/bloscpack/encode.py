@@ -62,7 +62,7 @@ class Recipe:
         return write_chunk_header(self.copy_header(len(plain))) + plain
 
     def copy_header(self, size: int) -> ChunkHeader:
-        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.PLAIN_COPY | Flag.NOT_SPLIT)
+        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.MEMCPYED | Flag.NOT_SPLIT)
         flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
         return ChunkHeader(_VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
 

@@ -186,7 +186,7 @@ class NewFile:
             place, stop = int(places[row]), int(stops[row])
             header = read_chunk_header(bytes(self._headers), row * CHUNK_HEADER.size)
             spans = (Span("", place, stop), *([Span("", stop, stop + digest)] if digest else []))
-            codec = "none" if header.plain_copy else header.codec_name
+            codec = "none" if header.memcpyed else header.codec_name
             extras = {"offset": place, "typesize": header.typesize, "filter": header.filter_name}
             return ObjectRef(
                 str(row), row, spans, header.nbytes, stop - place, codec=codec, kind="chunk", extras=extras

@@ -49,7 +49,7 @@ class Flag(IntFlag):
     """Low five bits of `flags` in a Blosc header; bits 5 to 7 are the codec."""
 
     BYTE_SHUFFLE = 0x01
-    PLAIN_COPY = 0x02
+    MEMCPYED = 0x02
     BIT_SHUFFLE = 0x04
     RESERVED = 0x08
     NOT_SPLIT = 0x10
@@ -201,7 +201,7 @@ CHUNK_HEADER = Record(
             "flags",
             "u1",
             Role.FLAGS,
-            "0x01 byte shuffle, 0x02 memcpy, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
+            "0x01 byte shuffle, 0x02 memcpyed, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
         Field(

@@ -351,7 +351,7 @@ class BloscpackLookup:
         value = plain[within - first]
         element, part = divmod(within, header.typesize)
         how = "The chunk is a memcpy, so nothing is decompressed"
-        if not header.plain_copy:
+        if not header.memcpyed:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"
         look.step(

@@ -114,7 +114,7 @@ class BloscpackObjects(Objects):
         if area.digest:
             spans.append(Span("", stop, min(stop + area.digest, area.size)))
         size = self._file.header.plain_size_of(row) if header is None else header.nbytes
-        codec = UNREAD if header is None else "none" if header.plain_copy else header.codec_name
+        codec = UNREAD if header is None else "none" if header.memcpyed else header.codec_name
         extras = {"offset": place} | (
             {} if header is None else {"typesize": header.typesize, "filter": header.filter_name}
         )

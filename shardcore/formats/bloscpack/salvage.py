@@ -97,7 +97,7 @@ def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]
 
 def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | None:
     header = read_chunk_header(near(place, place + HEADER_SIZE))
-    if size > _SMALL and not header.plain_copy:
+    if size > _SMALL and not header.memcpyed:
         # Read the block starts first: in a real chunk, one block begins directly after them.
         first = HEADER_SIZE + BLOCK_START.size * header.nblocks
         starts = BLOCK_START.read(damaged.source.read(place, place + first), HEADER_SIZE, header.nblocks)["start"]

@@ -120,7 +120,7 @@ class BloscpackShard(FileShard):
 
         stored = self.file.content.stored(_number(ref))
         header, start = stored.header, stored.span.start
-        if header.plain_copy:
+        if header.memcpyed:
             return (ContentPart(0, header.nbytes, Span("", start + CHUNK_HEADER.size, start + header.ctbytes)),)
         found = map_chunk(stored.chunk, limit=DEFAULT_LIMIT, place=stored.span)
         return tuple(

@@ -178,7 +178,7 @@ class BloscpackTree:
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
-        how = "a memcpy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
+        how = "a memcpy" if header.memcpyed else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
         # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()

@@ -22,7 +22,7 @@ from tests.shardcore.formats.bloscpack.bcolz_folders import (
     errors,
     opened_column,
 )
-from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.chunks import memcpy_chunk
 from tests.shardcore.formats.bloscpack.files import File
 
 
@@ -156,17 +156,19 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
     """A chunk that is shorter or longer than `chunklen` items would shift all that follow."""
     for size in (952, 968):
         (column / "data/__4.blp").write_bytes(
-            File([plain_copy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
+            File([memcpy_chunk(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; by the shape of the column it should have 960"):
+            with pytest.raises(
+                FormatError, match=f"chunk 4 has {size} .* bytes; by the shape of the column it should have 960"
+            ):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 
 
 def test_files_with_several_chunks_are_refused(column: Path) -> None:
     """Bcolz reads the first chunk of each file; a file with more would hide some."""
-    two = File([plain_copy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
+    two = File([memcpy_chunk(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
     (column / "data/__4.blp").write_bytes(two)
     with opened_column(column) as shard:
         with pytest.raises(FormatError, match="2 chunks; the files of a column have one each"):

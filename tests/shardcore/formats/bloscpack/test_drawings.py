@@ -179,7 +179,7 @@ def test_cells_stand_for_the_bytes_of_the_file() -> None:
 
 
 def test_a_shuffle_that_the_file_has_not_is_a_what_if() -> None:
-    """A plain copy is drawn as it is; shuffled, it is what would be."""
+    """A memcpy is drawn as it is; shuffled, it is what would be."""
     with shardcore.open(SAMPLES / "odd.blp") as shard:
         assert not drawn(shard, "block", "1").what_if
         assert drawn(shard, "block", "1", shuffle=True).what_if

@@ -338,7 +338,7 @@ def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pyt
     """A chunk that decompresses to other bytes is replaced by an uncompressed copy."""
     monkeypatch.setattr(blosc, "compress", lambda plain, typesize, *_: make_chunk(b"x" + plain[1:], typesize=typesize))
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
-    assert (read_chunk_header(chunk).plain_copy, decompress(chunk)) == (True, WALK)
+    assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
 
 
 def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
