@@ -93,7 +93,7 @@ def _array() -> Entry:
         "main",
         "Bloscpack",
         "58 × 64 numbers: 3 chunks of 3 blocks",
-        "An element becomes an uncompressed byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
+        "An element becomes a byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
         Key("[52,21]", "Element, uncompressed byte, chunk 2, block 1."),
         Key(
             "@4096",

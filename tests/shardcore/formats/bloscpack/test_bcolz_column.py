@@ -160,7 +160,7 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
         )
         with opened_column(column) as shard:
             with pytest.raises(
-                FormatError, match=f"chunk 4 has {size} .* bytes; by the shape of the column it should have 960"
+                FormatError, match=f"chunk 4 has {size} .* bytes; .* it should have 960"
             ):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
