@@ -159,9 +159,7 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
             File([memcpy_chunk(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(
-                FormatError, match=f"chunk 4 has {size} .* bytes; .* it should have 960"
-            ):
+            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; .* it should have 960"):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 

@@ -137,9 +137,7 @@ def test_steps_say_units_and_reasons() -> None:
     """Sentences group digits, agree in number, and say what follows from what they show."""
     with shardcore.open(DATA / "no_offsets.blp") as shard:
         texts = {step.title: step.text for step in shard.trace("@5000").steps}
-    assert (
-        "byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
-    )
+    assert "byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
     assert texts["Walk past chunk 0"].endswith("0x20 + 407 stored bytes + 4 of checksum = 0x1bb, where chunk 1 begins.")
     assert texts["Blosc header"].startswith("4,096 uncompressed bytes stored in 407, this header included")
     with shardcore.open(DATA / "tiny.blp") as shard:
