@@ -123,8 +123,7 @@ class BcolzColumn:
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            found = plural(size, "uncompressed byte")
-            message = f"chunk {number} has {found}; by the shape of the column it should have {wanted:,}"
+            message = f"chunk {number} has {plural(size, 'uncompressed byte')}; by the shape it should have {wanted:,}"
             raise FormatError(message, span=_span(file.name, file.size))
 
 

@@ -103,9 +103,7 @@ class BloscpackColumn(BloscpackDataSet):
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
         if column.pickled and key.asked is not KeyRequest.CHUNK:
-            raise KeyAbsent(
-                str(key), "a column of pickled Python objects has only keys of chunks: `0`, `1` … and `all`"
-            )
+            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
         if key.asked is KeyRequest.ELEMENT:
             key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
         inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)

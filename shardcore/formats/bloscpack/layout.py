@@ -205,10 +205,7 @@ CHUNK_HEADER = Record(
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
         Field(
-            "typesize",
-            "u1",
-            Role.NUMBER,
-            "Bytes of one element, 1 to 255; shuffling groups bytes by position in the element.",
+            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; shuffling groups them by their position."
         ),
         Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),

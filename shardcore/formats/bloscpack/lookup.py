@@ -203,9 +203,7 @@ class BloscpackLookup:
         why = WHICH_WHY
         if size <= 0:
             how = "the sum of the uncompressed sizes in the Blosc headers gives it"
-            why = (
-                "The header does not have the uncompressed size of chunks, so the sizes in their headers are added up."
-            )
+            why = "The header has no uncompressed size of chunks, so the sizes in the chunk headers are added up."
         text = f"Uncompressed byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
         look.step(

@@ -66,9 +66,7 @@ class MetadataSection:
         """Return the invalid fields, each with its error message."""
         values, found = self.values, []
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
-            found.append(
-                ("magic_format", f"the metadata format {values['magic_format']!r} is unknown; only JSON is supported")
-            )
+            found.append(("magic_format", f"metadata format {values['magic_format']!r} is unknown; supported: JSON"))
         if values["meta_options"]:
             found.append(("meta_options", f"meta_options is {values['meta_options']:#04x}, but no option is defined"))
         if values["meta_codec"] >= len(CODECS):

@@ -132,9 +132,7 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
     for chunk in way:
         name, here = f"walked {chunk.number}", chunk.number == number
         head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
-        doc = (
-            f"Chunk {chunk.number}: ctbytes in its header is {chunk.header.ctbytes}, which gives the start of the next."
-        )
+        doc = f"Chunk {chunk.number}: ctbytes in its header is {chunk.header.ctbytes}; the next chunk follows."
         tone = Tone.HIT if here else Tone.DATA
         size = max(chunk.stop - chunk.place, 1)
         items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))

@@ -74,9 +74,7 @@ def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
     if own and all(move.slot == move.stored_slot for move in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not move.fits for move in own), plural(len(own), "key")
-    result = (
-        f"{losers} of {keys} would get slots that are already used" if losers else f"all {keys} would also find slots"
-    )
+    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also find slots"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
     return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
 
@@ -161,10 +159,7 @@ class SlotPlacementSketch:
         else:
             ruler, arrows = long_ring_figure(geometry, path, moves)
             here = window(geometry.slots, group.moves[0].slot, SLOTS_AROUND)
-            figures += [
-                ruler,
-                around_figure(geometry, here, [group.held[slot] for slot in here], group.moves),
-            ]
+            figures += [ruler, around_figure(geometry, here, [group.held[slot] for slot in here], group.moves)]
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {group.moves[0].slot}", tone=Tone.KEY)]
             shown = len(here)
         figures.append(keys_figure(moves, hashed.bucket, tried, parts.slots))
@@ -201,12 +196,12 @@ class SlotPlacementSketch:
             if holder is None and len(rivals[slot]) > 1:
                 holder = next((rival for rival in rivals[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
-            verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
-            verdict = f"lost: it is in slot {own}" if lost else verdict
-            fits = holder is None and not lost
-            moves.append(
-                KeyMove(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits)
+            verdict = (
+                f"lost: it is in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
             )
+            fits = holder is None and not lost
+            span = (geometry.key_span(own),)
+            moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
         away = bucket if tried != hashed.displacement else set[int]()
         held = {
             slot: Held(all_keys.keys[at].tobytes() if at >= 0 else None, at in away)

@@ -138,8 +138,7 @@ def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots:
                 here=move.selected,
             ),
             Item(
-                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}",
-                doc="f + h · p0 + p1, around the ring.",
+                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring"
             ),
             Item(str(move.slot), tone=_tone_of((move,)), doc=f"Slot {move.slot}."),
             Item(move.verdict, tone=Tone.PLAIN if move.fits else Tone.MISS),
@@ -234,9 +233,7 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
         names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
         figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
         links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
-    caption = (
-        "A key begins at f, jumps p0 times by h, and then moves p1 single slots; after the last slot follows slot 0."
-    )
+    caption = "A key begins at f, jumps p0 times by h, then moves p1 single slots; slot 0 follows the last slot."
     return Drawing("Path to the slot", (table, figure), tuple(links), caption)
 
 

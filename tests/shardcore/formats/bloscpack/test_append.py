@@ -133,8 +133,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")],
+    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")]
 )
 def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
     """Older versions, and files that do not say how many chunks they have, are refused with the reason."""

@@ -14,7 +14,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     write_chunk_header,
 )
 from shardcore.model.span import Span
-from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, memcpy_chunk, sample
+from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, memcpy, sample
 
 # "hell" of the worked example in the fact sheet, byte by byte.
 HELL = bytes.fromhex(
@@ -87,7 +87,7 @@ def test_map_of_split_blocks() -> None:
 def test_map_of_a_memcpy_has_no_blocks() -> None:
     """A memcpy and an empty chunk have nothing to follow."""
     assert len(map_chunk(HELL).starts) == 0
-    assert len(map_chunk(memcpy_chunk(b"")).starts) == 0
+    assert len(map_chunk(memcpy(b"")).starts) == 0
 
 
 @pytest.mark.parametrize(

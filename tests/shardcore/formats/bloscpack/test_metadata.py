@@ -25,7 +25,7 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span
 from shardcore.testing import walk
-from tests.shardcore.formats.bloscpack.chunks import memcpy_chunk
+from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -34,7 +34,7 @@ TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensu
 
 def opened(**options: object) -> BloscpackShard:
     """A file of three bytes with metadata."""
-    file = File([memcpy_chunk(b"abc")], [3], **options)  # type: ignore[arg-type]
+    file = File([memcpy(b"abc")], [3], **options)  # type: ignore[arg-type]
     shard = shardcore.open(file.write())
     assert isinstance(shard, BloscpackShard)
     return shard
@@ -142,9 +142,7 @@ def test_every_codec_and_digest(codec: int, checksum: int) -> None:
         assert shard.metadata == value
         assert json.loads(str(shard.fields["metadata.json"])) == value
         assert shard.verify().findings == ()
-    data = bytearray(
-        File([memcpy_chunk(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write()
-    )
+    data = bytearray(File([memcpy(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write())
     data[32 + 32 + 4] ^= 0x40
     with shardcore.open(bytes(data)) as shard:
         assert shard.read(shard.find("0")) == b"abc"
@@ -315,7 +313,7 @@ def test_an_array_comes_back() -> None:
     plain = np.arange(6, dtype="<u2").tobytes()
     for shape, ok in (([2, 3], True), ([2, 4], False)):
         metadata = {"container": "numpy", "dtype": "'<u2'", "shape": shape, "order": "F"}
-        shard = shardcore.open(File([memcpy_chunk(plain, 2)], [12], metadata=metadata).write())
+        shard = shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write())
         assert isinstance(shard, BloscpackShard)
         with shard:
             assert shard.verify().ok == ok
