@@ -196,9 +196,7 @@ class SlotPlacementSketch:
             if holder is None and len(rivals[slot]) > 1:
                 holder = next((rival for rival in rivals[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
-            verdict = (
-                f"lost: it is in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
-            )
+            verdict = f"lost: in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
             fits = holder is None and not lost
             span = (geometry.key_span(own),)
             moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
