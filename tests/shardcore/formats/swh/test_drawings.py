@@ -298,7 +298,7 @@ def test_lost_keys_are_not_drawn_as_if_they_were_found(ten: bytes) -> None:
         parking = sketches(shard, "5")["parking"]
         drawing = parking.draw({})
         assert "no lookup finds them" in drawing.caption
-        assert all(row[3].text.startswith("lost: it is in slot") for row in figures(drawing, Table)[1].rows)
+        assert all(row[3].text.startswith("lost: in slot") for row in figures(drawing, Table)[1].rows)
         assert "each key is in its slot" in parking.draw({"displacement": 42}).caption
 
 
