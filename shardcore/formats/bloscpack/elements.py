@@ -89,13 +89,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """Return an element of a content without array metadata.
-
-    Args:
-        index: One number.
-        typesize: Bytes of an element; 0 in version 1, which does not have it.
-        size: Uncompressed bytes of the content; -1 where unknown.
-    """
+    """Return an element of a content without array metadata; `typesize` is 0 in version 1, `size` -1 where unknown."""
     key = index_text(index)
     if not typesize:
         raise UsageError(f"{key}: version 1 does not store the size of an element; request a byte, such as @8")

@@ -96,14 +96,9 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
-    """Return the bytes of a section; the inverse of `read_metadata_section` and `decode_metadata`.
+    """Return the bytes of a section; zlib is skipped where it would make the text longer.
 
-    Args:
-        text: The uncompressed metadata text.
-        codec: 0 none, 1 zlib; zlib is not used where it would make the text longer.
-        level: The zlib level, 0 to 9.
-        kind: The checksum.
-        room: Bytes reserved for the stored text; default: ten times the text, as in the reference.
+    `room` is the size reserved for the stored text, by default ten times the text, as in the reference.
     """
     packed = zlib.compress(text, level) if codec else text
     if len(packed) > len(text):

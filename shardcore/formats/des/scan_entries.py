@@ -38,17 +38,7 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """Entry found by its form.
-
-    Attributes:
-        uid: Its uid.
-        created_at: `created_at` of its metadata, or "".
-        span: The entry.
-        start: First byte of the payload.
-        stop: One past its last byte.
-        codec: The codec.
-        size: Declared uncompressed bytes.
-    """
+    """Entry found by its form, with start and stop of its payload and the declared uncompressed size."""
 
     uid: str
     created_at: str

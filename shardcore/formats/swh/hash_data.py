@@ -40,16 +40,7 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllKeys:
-    """All keys of a small shard with their hashes, one row per live slot.
-
-    Attributes:
-        slots: Slot of each key.
-        keys: The keys, shape `(m, 32)`.
-        buckets: g of each.
-        firsts: f of each.
-        steps: h of each.
-        holder: Row of the key in each slot of the index; -1 for none.
-    """
+    """All keys of a small shard with their hashes, one row per live slot; `holder` has the row of each slot, or -1."""
 
     slots: I64
     keys: NDArray[np.uint8]
