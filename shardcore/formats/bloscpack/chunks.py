@@ -219,8 +219,8 @@ class ChunkTable:
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> AllChunks:
-        believed = self.slots is not None and self.slots.used and self.slots.ascending
-        chunks = self._from_slots(source, progress) if believed else self._from_walk(source, progress)
+        use_slots = self.slots is not None and self.slots.used and self.slots.ascending
+        chunks = self._from_slots(source, progress) if use_slots else self._from_walk(source, progress)
         if self.slots is None or self._is_chained(chunks):
             return chunks
         # The offsets contradict the chunks. A walk without an error is right.

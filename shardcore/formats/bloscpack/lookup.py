@@ -242,7 +242,7 @@ class BloscpackLookup:
             raise KeyAbsent(str(number), f"there is no chunk {number}; the file has {count}")
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
-            good = slots.believes(slot) and table.known_at(number) in (slot, UNKNOWN)
+            good = slots.is_valid(slot) and table.known_at(number) in (slot, UNKNOWN)
             why = "the first byte of the chunk"
             if not good:
                 reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"

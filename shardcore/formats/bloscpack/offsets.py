@@ -45,9 +45,9 @@ class Slots:
         if not self.ascending or not 0 <= chunk < self.count:
             return UNKNOWN
         place = int(self.read(source, chunk, chunk + 1)[0])
-        return place if self.believes(place) else UNKNOWN
+        return place if self.is_valid(place) else UNKNOWN
 
-    def believes(self, place: int) -> bool:
+    def is_valid(self, place: int) -> bool:
         """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
         return self.ascending and self._area.allows(place)
 
