@@ -230,5 +230,5 @@ def _check(shard: BloscpackShard) -> None:
         raise UsageError("the header does not have the number and size of the chunks; pack the content again")
     shard.load_index()
     table = shard.file.table
-    if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.odd:
+    if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.problem:
         raise UsageError("the file is damaged: not all chunks are found; append needs an intact file")

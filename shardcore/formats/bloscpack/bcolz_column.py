@@ -18,7 +18,7 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.elements import element_at, report_none
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Findings
@@ -97,17 +97,17 @@ class BloscpackColumn(BloscpackDataSet):
             chunklen=column.chunklen,
             **sizes,
         )
-        if key.asked is KeyRequest.ALL:
+        if key.kind is KeyKind.ALL:
             ref = column_ref(column, ALL, -1, "content")
             text = "The chunks in order, cut at the end of the column."
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
-        if column.pickled and key.asked is not KeyRequest.CHUNK:
+        if column.pickled and key.kind is not KeyKind.CHUNK:
             raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
-        if key.asked is KeyRequest.ELEMENT:
-            key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
-        inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
-        if key.asked is KeyRequest.BYTE:
+        if key.kind is KeyKind.ELEMENT:
+            key = BloscpackKey(KeyKind.BYTE, self._which_byte(key, look))
+        inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
+        if key.kind is KeyKind.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
@@ -119,7 +119,7 @@ class BloscpackColumn(BloscpackDataSet):
                 f"{key.number} // {column.chunk_bytes} = {number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
             look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
-            inside = ColumnKey(KeyRequest.BYTE, within, chunk=number)
+            inside = ColumnKey(KeyKind.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             text = f"The column has {count}, numbered from 0."

@@ -91,11 +91,11 @@ class BlockSketch:
         if one is None:
             return Drawing(f"Chunk {number} is empty", (), (), "It has no bytes to shuffle.")
         within = scene.within if number == scene.chunk else None
-        asked = within - one.start if within is not None else None
-        if asked is not None and not 0 <= asked < len(one.plain):
-            asked = None
-        first = asked // one.typesize if asked is not None else 0
-        matrix, drawn = _matrix(one, first, asked, shuffled=shuffled)
+        requested = within - one.start if within is not None else None
+        if requested is not None and not 0 <= requested < len(one.plain):
+            requested = None
+        first = requested // one.typesize if requested is not None else 0
+        matrix, drawn = _matrix(one, first, requested, shuffled=shuffled)
         counts = _repeats(one)
         title = f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {_size(one.typesize)}"
         thought = shuffled and one.stored.header.filter_name != "shuffle"
@@ -118,7 +118,7 @@ class BlockSketch:
         return _Block(stored, found, block, start, plain[start : start + size])
 
 
-def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tuple[Cells, int]:
+def _matrix(one: _Block, first: int, requested: int | None, *, shuffled: bool) -> tuple[Cells, int]:
     wide = min(one.typesize, WIDEST, len(one.plain))
     tall = max(min(CELLS // wide, MOST_ELEMENTS, one.elements), 1)
     first = max(min(first, one.elements - tall), 0)
@@ -132,7 +132,7 @@ def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tu
     width = len(places[0])
     glowing = _runs([int(one.plain[at]) for at in order], len(order) if whole else width)
     items = tuple(
-        _cell(one, at, cell, hit=hit, here=at == asked)
+        _cell(one, at, cell, hit=hit, here=at == requested)
         for cell, (at, hit) in enumerate(zip(order, glowing, strict=True))
     )
     bytes_, names = tuple(f"byte {byte}" for byte in range(wide)), tuple(f"element {number}" for number in elements)

@@ -193,7 +193,7 @@ class NewFile:
             )
 
         columns = ObjectColumns.of(np.arange(len(rows)), places, stops, rows["nbytes"].astype(np.int64))
-        objects = ColumnObjects(columns, lambda asked: [str(row) for row in asked.tolist()], ref)
+        objects = ColumnObjects(columns, lambda rows: [str(row) for row in rows.tolist()], ref)
         return PlannedFile(name, size, tile(claims, size)[0], objects)
 
     @property

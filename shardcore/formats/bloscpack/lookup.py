@@ -12,7 +12,7 @@ from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
 from shardcore.formats.bloscpack.elements import Element, element_at, element_of, report_none
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
     CHUNK_HEADER,
@@ -70,12 +70,12 @@ class BloscpackLookup:
     def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
         through = look.meter(self._file.source)
         self._report_headers(look)
-        if key.asked is KeyRequest.ALL:
+        if key.kind is KeyKind.ALL:
             return self._whole(look)
         number, within = key.number, None
-        if key.asked is KeyRequest.ELEMENT:
+        if key.kind is KeyKind.ELEMENT:
             number = self._which_byte(key, look)
-        if key.asked is not KeyRequest.CHUNK:
+        if key.kind is not KeyKind.CHUNK:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
@@ -100,11 +100,11 @@ class BloscpackLookup:
             self._file.load()
         count = len(self._file.table)
         for number, key in enumerate(map(self.parse, texts)):
-            if key.asked is KeyRequest.CHUNK:
+            if key.kind is KeyKind.CHUNK:
                 rows[number] = key.number if key.number < count else -1
-            elif key.asked is not KeyRequest.ALL:
+            elif key.kind is not KeyKind.ALL:
                 try:
-                    byte = self._element(key).byte if key.asked is KeyRequest.ELEMENT else key.number
+                    byte = self._element(key).byte if key.kind is KeyKind.ELEMENT else key.number
                     rows[number] = self._content.where(byte)[0]
                 except KeyAbsent:
                     continue

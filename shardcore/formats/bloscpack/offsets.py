@@ -63,7 +63,7 @@ class Offsets:
     count: int
     slots: Slots | None
     area: ChunkArea
-    odd: str = ""
+    problem: str = ""
 
     @property
     def span(self) -> Span:
@@ -86,7 +86,7 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     first = int(kept[0])
     if start < first < area.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
-        odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
+        problem = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
         area = ChunkArea(first, header.nchunks, digest, size)
-        return Offsets(start, room, Slots(start, kept[:room], min(used, room), area), area, odd)
+        return Offsets(start, room, Slots(start, kept[:room], min(used, room), area), area, problem)
     return Offsets(start, count, Slots(start, kept, used, area), area)

@@ -76,8 +76,8 @@ class Verification:
 
     def _structure(self) -> None:
         header = self._header
-        if self._file.offsets.odd:
-            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.odd)
+        if self._file.offsets.problem:
+            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.problem)
         for name in ("unused", "reserved"):
             if any(header.values.get(name, b"")):
                 span = header.field_span(name)

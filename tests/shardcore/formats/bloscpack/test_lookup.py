@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.errors import BadChecksum, KeyAbsent, UsageError
 from shardcore.formats.bloscpack.elements import element_at
-from shardcore.formats.bloscpack.keys import KeyRequest, parse_key
+from shardcore.formats.bloscpack.keys import KeyKind, parse_key
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.span import Span
 from shardcore.testing import CountingSource
@@ -36,8 +36,8 @@ def test_other_keys_are_a_mistake(key: str) -> None:
 def test_forms_of_keys() -> None:
     """The four forms mean what the documentation says."""
     keys = [parse_key(key) for key in ("12", "@0", "all", "[3, -4]")]
-    asked = [(KeyRequest.CHUNK, 12), (KeyRequest.BYTE, 0), (KeyRequest.ALL, 0), (KeyRequest.ELEMENT, 0)]
-    assert [(key.asked, key.number) for key in keys] == asked
+    asked = [(KeyKind.CHUNK, 12), (KeyKind.BYTE, 0), (KeyKind.ALL, 0), (KeyKind.ELEMENT, 0)]
+    assert [(key.kind, key.number) for key in keys] == asked
     assert [str(key) for key in keys] == ["12", "@0", "all", "[3,-4]"]
     assert keys[3].index == (3, -4)
 
