@@ -201,13 +201,13 @@ class ChunkReader:
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes `[start, stop)`, cut at the end of the content; reads only their chunks."""
         try:
-            first, skip = self.where(start)
+            first, skip = self.locate(start)
         except KeyAbsent:
             return b""
         if stop <= start:
             return b""
         try:
-            last = self.where(stop - 1)[0] + 1
+            last = self.locate(stop - 1)[0] + 1
         except KeyAbsent:
             last = None
         wanted, parts = stop - start, []
@@ -226,7 +226,7 @@ class ChunkReader:
             self.check(stored)
             decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
-    def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+    def locate(self, offset: int, source: Source | None = None) -> tuple[int, int]:
         """Return the chunk of an uncompressed byte, and the offset in that chunk."""
         size = self.header.chunk_size
         if not self.table.loaded and size > 0:

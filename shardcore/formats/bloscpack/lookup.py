@@ -105,7 +105,7 @@ class BloscpackLookup:
             elif key.kind is not KeyKind.ALL:
                 try:
                     byte = self._element(key).byte if key.kind is KeyKind.ELEMENT else key.number
-                    rows[number] = self._content.where(byte)[0]
+                    rows[number] = self._content.locate(byte)[0]
                 except KeyAbsent:
                     continue
         return rows
@@ -188,7 +188,7 @@ class BloscpackLookup:
     def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
         size = self._header.chunk_size
         try:
-            number, within = self._content.where(offset)
+            number, within = self._content.locate(offset)
         except KeyAbsent as error:
             look.step(
                 "Which chunk",
