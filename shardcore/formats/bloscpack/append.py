@@ -33,7 +33,7 @@ from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.temporary import STREAM_PIECE
 
 
-class _Kept:
+class _ChunkSpool:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
@@ -87,19 +87,19 @@ def append(shard: Shard, *paths: Path) -> Edit:
             if not content.size:
                 raise UsageError(f"{path} is empty: there is nothing to append")
             contents.append((str(path), content))
-        return _Append(shard, contents, _Kept(local.parent)).edit()
+        return _Append(shard, contents, _ChunkSpool(local.parent)).edit()
 
 
 class _Append:
-    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], kept: _Kept) -> None:
+    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], spool: _ChunkSpool) -> None:
         self._file = shard.file
         self._shard = shard
         self._contents = contents
         self._added = sum(content.size for _, content in contents)
-        self._kept = kept
+        self._spool = spool
         self._header = shard.file.header
         self._shape = self._new_shape()
-        # A full last chunk is kept; a single chunk may become larger.
+        # A full last chunk is spool; a single chunk may become larger.
         full = self._header.last_chunk == self._shape.chunk_size
         self._stay = self._header.nchunks - (0 if full else 1)
 
@@ -125,12 +125,12 @@ class _Append:
             rows[: shape.nchunks - changed] = all_places[changed:]
             at = offsets.start + changed * OFFSET.size
             changes.append(FileChange(at, rows.astype("<i8").tobytes(), "offsets"))
-        changes.append(FileChange(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
+        changes.append(FileChange(start, Stream(self._spool.size, self._spool.pieces), "chunks"))
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
         what = f"append {plural(self._added, 'uncompressed byte')}{files} {how}: {grows}"
-        size = start + self._kept.size
+        size = start + self._spool.size
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
@@ -151,7 +151,7 @@ class _Append:
 
     def _copy(self, start: int, stop: int) -> None:
         for at in range(start, stop, STREAM_PIECE):
-            self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
+            self._spool.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
         """Compress the last chunk, filled up, and the chunks after it; return their offsets in the new file."""
@@ -168,9 +168,9 @@ class _Append:
         plains = chunks_of(content, chunk_size, self._contents[-1][0])
         with ThreadPoolExecutor(THREADS, thread_name_prefix="compress") as workers:
             for chunk in compressed(plains, recipe, chunk_size, workers):
-                places.append(start + self._kept.size)
-                self._kept.write(chunk)
-                self._kept.write(digest(chunk))
+                places.append(start + self._spool.size)
+                self._spool.write(chunk)
+                self._spool.write(digest(chunk))
         return places
 
     def _header_change(self, spare: int) -> FileChange:
