@@ -99,7 +99,7 @@ class _Append:
         self._spool = spool
         self._header = shard.file.header
         self._shape = self._new_shape()
-        # A full last chunk is spool; a single chunk may become larger.
+        # A full last chunk is kept; a single chunk may become larger.
         full = self._header.last_chunk == self._shape.chunk_size
         self._stay = self._header.nchunks - (0 if full else 1)
 

@@ -322,7 +322,7 @@ class AddressSketch:
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 
 
-def walked_last(trace: Trace) -> str:
+def last_walked(trace: Trace) -> str:
     if trace.ref is not None and trace.ref.shard:
         return trace.ref.shard
     spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)

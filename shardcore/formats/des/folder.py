@@ -236,13 +236,13 @@ class DesDataSet(DataSet):
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
         route = key.route(n_bits)
         if self.computed:
-            return route, self._tried(route)
+            return route, self._existing_parts(route)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
     def may_hold(self, name: str) -> bool:
         return self.computed and name.endswith(SUFFIX)
 
-    def _tried(self, route: Route, place: str = "") -> list[str]:
+    def _existing_parts(self, route: Route, place: str = "") -> list[str]:
         """Return the parts of a date and shard number by opening computed names up to the first that is missing."""
         found: list[str] = []
         for part in range(MOST_PARTS):
@@ -301,9 +301,9 @@ class DesDataSet(DataSet):
         return found
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
+        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, last_walked
 
-        member = self.first_member if trace is None else walked_last(trace)
+        member = self.first_member if trace is None else last_walked(trace)
         if not self.is_open(member) and (not self.listed or member not in self._by_name):
             member = ""
         n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []

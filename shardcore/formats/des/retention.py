@@ -78,12 +78,12 @@ class Retention:
 
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
-        around = _around(self._folder)
+        roots = _possible_roots(self._folder)
         if self._at_root:
-            around = around[-1:]
+            roots = roots[-1:]
         elif self._lists_none:
-            around = around[1:]
-        return [(root, days) for root in around if (days := _days(root))]
+            roots = roots[1:]
+        return [(root, days) for root in roots if (days := _days(root))]
 
     @property
     def days(self) -> bool:
@@ -118,7 +118,7 @@ class Retention:
         return Copies(None, (), {}, {})
 
 
-def _around(folder: Folder) -> list[Folder]:
+def _possible_roots(folder: Folder) -> list[Folder]:
     """Return the folders that may have copies: that of the shards, its parent, and the root of its bucket."""
     above = folder.parent()
     found = [folder] if above is None else [folder, above]

@@ -138,7 +138,7 @@ class Sidecar:
         def grouped() -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
             for key, item in self.index.items():
-                uid, created_at = named_by(key, item)
+                uid, created_at = uid_and_time(key, item)
                 if key == f"{uid}:{created_at}":
                     found.setdefault(uid, []).append(key)
             return found
@@ -231,7 +231,7 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
     return {key: value for key, value in every.items() if value is None or isinstance(value, (int, float, str))}
 
 
-def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
+def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
     """Return uid and created_at of an item of `index` or `tombstones`; "" for a missing time.
 
     A key of the form `uid:timestamp` decides, because the reference looks at nothing else; a uid may contain colons.
@@ -246,7 +246,7 @@ def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:
     tombs: dict[str, list[Tombstone]] = {}
     for key, item in found.items():
-        uid, created_at = named_by(key, item)
+        uid, created_at = uid_and_time(key, item)
         facts = {name: _fact(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
         tombs.setdefault(uid, []).append(Tombstone(uid, created_at, facts, key))
     return {uid: tuple(listed) for uid, listed in tombs.items()}

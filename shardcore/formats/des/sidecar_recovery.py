@@ -10,7 +10,7 @@ from typing import Any
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import BadChecksum, ShardError, ends_reading
 from shardcore.formats.des.layout import CODECS, HEADER
-from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
+from shardcore.formats.des.sidecar import Sidecar, created_at_of, read_sidecar, sidecar_name, uid_and_time
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Damaged, SalvagedObject
@@ -81,7 +81,7 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
     for key, said in sidecar.index.items():
-        uid, created_at = named_by(key, said)
+        uid, created_at = uid_and_time(key, said)
         meta = said.get("meta")
         created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
         yield uid, said, sidecar.tombstone(uid, created_at) is not None

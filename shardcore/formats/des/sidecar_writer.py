@@ -10,7 +10,7 @@ import numpy as np
 
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import codec_name
-from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, named_by, stamp_of
+from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, stamp_of, uid_and_time
 
 NO_TIME = "1970-01-01T00:00:00Z"
 """Fixed time of a new sidecar, so that equal input gives equal bytes."""
@@ -91,7 +91,7 @@ def remove_tombstones(
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()
     for key, stone in tree["tombstones"].items():
-        uid, created_at = named_by(key, stone)
+        uid, created_at = uid_and_time(key, stone)
         mine = {(one, time) for one, time in wanted if one == uid and time in ("", stamp_of(created_at) or time)}
         if mine:
             had |= mine

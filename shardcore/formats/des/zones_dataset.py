@@ -200,7 +200,7 @@ class DesZones(DesDataSet):
         if zone is None:
             return route, []
         if self.date and not self.listed and not self._where.of_zone(label).lists_cheaply:
-            return route, self._tried(route, f"{label}/")
+            return route, self._existing_parts(route, f"{label}/")
         members = self._members_in(label)
         named = [(ShardName.parse(member.name.partition("/")[2]), member.name) for member in members]
         found = [name for parsed, name in named if parsed and parsed.hex == route.hex and self.on_date(parsed)]
