@@ -1,1 +1,1 @@
-"""The formats: one package each, on one floor plan. They do not import each other."""
+"""The formats: one package each, with equally named modules; no format imports another."""

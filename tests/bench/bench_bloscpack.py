@@ -12,7 +12,7 @@ import numpy as np
 import shardcore
 from shardcore.testing import CountingSource
 from tests.bench.figures import Figure, best_of
-from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 PLAIN = 300_000_000
@@ -87,7 +87,7 @@ def run() -> Iterator[Figure]:
                 yield Figure(f"300 MB, {codec}, as one bytes", ours, theirs, "s", theirs)
                 one = best_of(REPEATS, lambda shard=shard, ref=ref: shard.read_range(ref, PLAIN // 2, PLAIN // 2 + 100))
                 yield Figure(f"100 bytes in the middle, {codec}", one * 1000, 20, "ms")
-    many = File([plain_copy(b"%08d" % number) for number in range(MANY)], [8] * MANY).write()
+    many = File([memcpy(b"%08d" % number) for number in range(MANY)], [8] * MANY).write()
     source = CountingSource(many)
     opened = best_of(3, lambda: shardcore.open(source).close()) * 1000
     yield Figure(f"open {MANY:,} chunks", opened, 300, "ms")

@@ -1,4 +1,4 @@
-"""The samples of Bloscpack: an array, an offset with a bit turned over, a file of version 1 with a plain copy."""
+"""The samples of Bloscpack: an array, an offset with a bit turned over, a file of version 1 with a memcpy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _terrain() -> npt.NDArray[np.float64]:
 def _chunk(recipe: Recipe, plain: bytes) -> bytes:
     """Return a chunk with blocks of our own size: python-blosc takes none."""
     chunk = blosc2.compress(plain, recipe.typesize, recipe.level, blosc2.Filter.SHUFFLE, blosc2.Codec.LZ4)
-    if read_chunk_header(chunk).plain_copy:
+    if read_chunk_header(chunk).memcpyed:
         return write_chunk_header(recipe.copy_header(len(plain))) + plain
     return b"\2" + bytes(chunk[1:])
 
@@ -93,7 +93,7 @@ def _array() -> Entry:
         "main",
         "Bloscpack",
         "58 × 64 numbers: 3 chunks of 3 blocks",
-        "An element becomes a plain byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
+        "An element becomes a byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
         Key("[52,21]", "Element, uncompressed byte, chunk 2, block 1."),
         Key(
             "@4096",
@@ -122,10 +122,10 @@ def _odd() -> Entry:
         "bloscpack/odd.blp",
         "bloscpack",
         "odd",
-        "Version 1, and a plain copy",
-        "16 bytes of header, no offsets, no digests; one chunk is not compressed",
+        "Version 1, and a memcpy",
+        "16 bytes of header, no offsets, no checksums; one chunk is not compressed",
         "Version 1 knows nothing but the number of chunks; the middle one is noise, and is stored as it is.",
         Key("0", "Without offsets the first chunk begins right after the header."),
-        Key("1", "A plain copy: no blocks, no streams, the bytes as they are, 16 more than they were."),
+        Key("1", "A memcpy: no blocks and no streams, only the uncompressed bytes after the 16 bytes of the header."),
         Key("3", "There are three chunks; no header says how long they are together."),
     )

@@ -18,8 +18,8 @@ FORMAT = Format(
     open_folder=lazily("shardcore.formats.bloscpack.folder:open_folder"),
     writes=Writes(
         create=lazily("shardcore.formats.bloscpack.writer:BloscpackWriter"),
-        purpose="One array or dump for each file, compressed in chunks that can be read one by one.",
-        cannot="It has no keys: a file holds one content, so that several inputs become a folder of files.",
+        purpose="One array or dump per file, compressed in chunks that can be read one by one.",
+        cannot="It has no keys: a file has one content, so several inputs become a folder of files.",
         keys=KeyRule.NONE,
         folder=True,
         members=("**/*.blp",),
@@ -28,11 +28,11 @@ FORMAT = Format(
         checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
         dial=Dial(
             "chunk_size",
-            "Uncompressed bytes of a chunk: what is read at least, and what is compressed together.",
+            "Uncompressed bytes of a chunk, which is the least that is read and decompressed.",
             ("1K", "4K", "16K", "64K", "256K", "1M"),
             "1M",
         ),
-        # Level 2 of Blosc is level 3 of zstd, the usual one; the others do not shuffle.
+        # Level 2 of Blosc is zstd level 3, the default of the other formats, which do not shuffle.
         codecs={"none": {"level": 0}, "zstd": {"codec": "zstd", "level": 2, "shuffle": "none"}},
         usual_codec="blosclz",
         without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},
@@ -47,14 +47,12 @@ FORMAT = Format(
             default="blosclz",
             choices=("blosclz", "lz4", "lz4hc", "zlib", "zstd"),
         ),
-        Option(
-            "level", OptionType.INTEGER, "0, nothing is compressed, to 9; default: 7.", OptionPurpose.WRITE, default=7
-        ),
+        Option("level", OptionType.INTEGER, "0 (no compression) to 9; default: 7.", OptionPurpose.WRITE, default=7),
         Option(
             "shuffle",
             OptionType.CHOICE,
-            "Sorts bytes by their position in the element; default: byte. Bits cannot be: Blosc 2, which "
-            "compresses here, lays them out in another way, and readers of Blosc 1 would get wrong bytes.",
+            "Groups bytes by their position in the element; default: byte. Bit shuffle is not offered, because "
+            "readers based on Blosc 2 would return wrong bytes.",
             OptionPurpose.WRITE,
             default="byte",
             choices=("byte", "none"),
@@ -62,7 +60,7 @@ FORMAT = Format(
         Option(
             "typesize",
             OptionType.INTEGER,
-            "Bytes of an element, 1 to 255; default: those of the array's type, else 8.",
+            "Bytes of an element, 1 to 255; default: itemsize of the array, else 8.",
             OptionPurpose.WRITE,
         ),
         Option(
@@ -96,13 +94,13 @@ FORMAT = Format(
         Option(
             "metadata",
             OptionType.JSON,
-            "A file with JSON, or JSON text, that every file stores; an array's own members come first.",
+            "JSON text, or the path of a JSON file, stored in every file after the members of the array.",
             OptionPurpose.WRITE,
         ),
         Option(
             "metadata_codec",
             OptionType.CHOICE,
-            "How the metadata is stored; default: zlib, and none where zlib makes it longer.",
+            "Codec of the metadata; default: zlib, or none where zlib makes it longer.",
             OptionPurpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),
@@ -112,7 +110,7 @@ FORMAT = Format(
         Option(
             "order",
             OptionType.CHOICE,
-            "Whether the last axis (C) or the first (F) is fastest.",
+            "C: the last axis is fastest; F: the first axis.",
             OptionPurpose.FACT,
             choices=("C", "F"),
         ),

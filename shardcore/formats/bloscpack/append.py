@@ -1,6 +1,7 @@
-"""Appending to a Bloscpack file in place: the last chunk is filled up, further chunks follow, spare slots take them.
+"""Appending to a Bloscpack file in place.
 
-Where too few slots are spare, all chunks move to make room for more: the file is rewritten, which is stated first.
+The last chunk is filled up and compressed again, new chunks follow, and spare offset slots receive their offsets.
+Where too few slots are spare, the whole file is rewritten with more of them; the edit says so.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
 from shardcore.formats.bloscpack.file_writer import SPARE_FACTOR, ChunkShape, Packing
+from shardcore.formats.bloscpack.input_content import InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADER_V3, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
-from shardcore.formats.bloscpack.npy import InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.number_words import plural
 from shardcore.shards.shard import Shard
@@ -32,7 +33,7 @@ from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.temporary import STREAM_PIECE
 
 
-class _Kept:
+class _ChunkSpool:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
@@ -57,14 +58,20 @@ class _Kept:
             yield piece
 
     def __del__(self) -> None:
-        # It does not exist where the folder cannot be written to.
+        # Not set where the temporary file could not be created.
         if hasattr(self, "_file"):
             self._file.close()
 
 
 def append(shard: Shard, *paths: Path) -> Edit:
+    """Append the contents of files to a Bloscpack file; a `.npy` extends the first axis of an array of its type.
+
+    Args:
+        shard: A Bloscpack file of version 3.
+        paths: The files to append, in order, in one edit.
+    """
     if not isinstance(shard, BloscpackShard):
-        raise UsageError("give one Bloscpack file: to a folder nothing is appended")
+        raise UsageError("append needs one Bloscpack file, not a folder")
     _check(shard)
     local = edit_of(shard.source, "", ()).path
     if not paths:
@@ -80,34 +87,35 @@ def append(shard: Shard, *paths: Path) -> Edit:
             if not content.size:
                 raise UsageError(f"{path} is empty: there is nothing to append")
             contents.append((str(path), content))
-        return _Append(shard, contents, _Kept(local.parent)).edit()
+        return _Append(shard, contents, _ChunkSpool(local.parent)).edit()
 
 
 class _Append:
-    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], kept: _Kept) -> None:
+    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], spool: _ChunkSpool) -> None:
         self._file = shard.file
         self._shard = shard
         self._contents = contents
         self._added = sum(content.size for _, content in contents)
-        self._kept = kept
+        self._spool = spool
         self._header = shard.file.header
         self._shape = self._new_shape()
-        # A last chunk that is full stays; where it is the only one, it may become larger.
+        # A full last chunk is kept; a single chunk may become larger.
         full = self._header.last_chunk == self._shape.chunk_size
         self._stay = self._header.nchunks - (0 if full else 1)
 
     def edit(self) -> Edit:
+        """Compress the new chunks into the temporary file and return the edit; the shard itself is not written yet."""
         header, shape, table = self._header, self._shape, self._file.table
         added = shape.nchunks - header.nchunks
         rewritten = header.has_offsets and added > header.max_app_chunks
         spare = SPARE_FACTOR * shape.nchunks if rewritten else max(header.max_app_chunks - added, 0)
         offsets = self._file.offsets
-        first = offsets.start + (shape.nchunks + spare) * OFFSET.size if rewritten else offsets.geometry.first
-        places = table.places[: self._stay] + (first - offsets.geometry.first)
+        first = offsets.start + (shape.nchunks + spare) * OFFSET.size if rewritten else offsets.area.first
+        places = table.places[: self._stay] + (first - offsets.area.first)
         stay_end = self._end_of(self._stay)
         start = first if rewritten else stay_end
         if rewritten:
-            self._copy(offsets.geometry.first, stay_end)
+            self._copy(offsets.area.first, stay_end)
         new_places = self._compress(start)
         all_places = np.concatenate([places, np.array(new_places, np.int64)])
         changes = [self._header_change(spare), *self._metadata_change()]
@@ -117,15 +125,16 @@ class _Append:
             rows[: shape.nchunks - changed] = all_places[changed:]
             at = offsets.start + changed * OFFSET.size
             changes.append(FileChange(at, rows.astype("<i8").tobytes(), "offsets"))
-        changes.append(FileChange(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
+        changes.append(FileChange(start, Stream(self._spool.size, self._spool.pieces), "chunks"))
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
         what = f"append {plural(self._added, 'uncompressed byte')}{files} {how}: {grows}"
-        size = start + self._kept.size
+        size = start + self._spool.size
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
+        """Return the chunks after appending; `chunk_size` may grow only where the file has a single chunk."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -137,30 +146,31 @@ class _Append:
     def _end_of(self, count: int) -> int:
         table = self._file.table
         if not count:
-            return table.geometry.first
-        return int(table.places[count - 1]) + int(table.headers["ctbytes"][count - 1]) + table.geometry.digest
+            return table.area.first
+        return int(table.places[count - 1]) + int(table.headers["ctbytes"][count - 1]) + table.area.digest
 
     def _copy(self, start: int, stop: int) -> None:
         for at in range(start, stop, STREAM_PIECE):
-            self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
+            self._spool.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
+        """Compress the last chunk, filled up, and the chunks after it; return their offsets in the new file."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
         last = self._file.table.header(self._header.nchunks - 1)
         codec = last.codec_name if last.codec_name in CODECS else CODECS[0]
         recipe = Recipe(
-            codec, Packing().level, last.filter_name == "shuffle" or last.plain_copy, self._header.typesize or 1
+            codec, Packing().level, last.filter_name == "shuffle" or last.memcpyed, self._header.typesize or 1
         )
         places, digest = [], self._header.checksum.compute
         chunk_size = self._shape.chunk_size
         plains = chunks_of(content, chunk_size, self._contents[-1][0])
         with ThreadPoolExecutor(THREADS, thread_name_prefix="compress") as workers:
             for chunk in compressed(plains, recipe, chunk_size, workers):
-                places.append(start + self._kept.size)
-                self._kept.write(chunk)
-                self._kept.write(digest(chunk))
+                places.append(start + self._spool.size)
+                self._spool.write(chunk)
+                self._spool.write(digest(chunk))
         return places
 
     def _header_change(self, spare: int) -> FileChange:
@@ -175,6 +185,7 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
+        """Return the metadata with the longer first axis; no change for content that is no array."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
@@ -202,6 +213,7 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
+    """Yield the pieces of a content; raise SourceError where their total is not its size."""
     total = 0
     for piece in content.pieces:
         total += len(piece)
@@ -215,8 +227,8 @@ def _check(shard: BloscpackShard) -> None:
     if header.version != 3:
         raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")
     if UNKNOWN in (header.nchunks, header.chunk_size, header.last_chunk) or not header.nchunks:
-        raise UsageError("the header does not say how many chunks of which size there are; pack the content again")
+        raise UsageError("the header does not have the number and size of the chunks; pack the content again")
     shard.load_index()
     table = shard.file.table
-    if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.odd:
-        raise UsageError("not all chunks can be found; nothing is appended to a damaged file")
+    if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.problem:
+        raise UsageError("the file is damaged: not all chunks are found; append needs an intact file")

@@ -1,7 +1,6 @@
-"""Array of many chunks, as a grid: of a Bloscpack file, and of a bcolz column.
+"""Chunk grid of an array in a Bloscpack file or in a bcolz column.
 
-Chunks are cut from the stored bytes, so that the axis whose places are stored one after the other is the one that is
-divided: the first in C order, the last in F order.
+Chunks divide the stored order, so only the slowest axis is divided: the first in C order, the last in F order.
 """
 
 from __future__ import annotations
@@ -25,13 +24,25 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 FileOf = Callable[[int], str | None]
-"""Name of the file of a chunk; None where it is not there."""
+"""Returns the file name of a chunk; None where the file is missing."""
 
 Places = Callable[[int, int], tuple[int, int]]
-"""Offsets of two chunks in the file, as its header states them; -1 for an unknown one."""
+"""Returns the offsets of two chunks in the file; -1 where unknown."""
 
 
 class ArrayGrid(StoredGrid):
+    """Grid of the chunks of an array.
+
+    Where a chunk ends within an item of the divided axis, a cell has as many items as fit in one chunk.
+
+    Args:
+        shard: The shard with the array as the object `all`.
+        layout: The array.
+        chunk_bytes: Uncompressed bytes of a chunk.
+        file_of: Returns the file name of a chunk of a column; returns "" for chunks of one file.
+        places: Returns the offsets of two chunks in the one file, for prefetching.
+    """
+
     def __init__(
         self,
         shard: Shard,
@@ -58,9 +69,11 @@ class ArrayGrid(StoredGrid):
         return GridCell(at, box, str(number), self._file_of(number) or "")
 
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
+        """Return the whole array for each cell, whose content is a range of it; None where a file is missing."""
         return [replace(self._whole, spans=self._spans(cell)) if self._is_there(cell) else None for cell in cells]
 
     def _spans(self, cell: GridCell) -> tuple[Span, ...]:
+        """Return the stored bytes of a cell for prefetching; nothing without offsets."""
         start, stop = self._bytes_of(cell.box)
         first, last = self._places(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
         return (Span("", first, last),) if 0 < first < last else ()
@@ -101,6 +114,7 @@ class ArrayGrid(StoredGrid):
 
 
 def array_grid(shard: Shard, layout: ArrayLayout | None, chunk_bytes: int, **more: Any) -> ArrayGrid | None:
+    """Return the grid of an array; None where there is no array or it has no elements or chunks."""
     if layout is None or not layout.shape or not layout.nbytes or chunk_bytes <= 0:
         return None
     return ArrayGrid(shard, layout, chunk_bytes, **more)

@@ -1,4 +1,4 @@
-"""A NumPy array in a Bloscpack file: its type, shape and order are stored in the metadata."""
+"""NumPy arrays in Bloscpack files: the metadata has their type, shape and order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
 NPY = ".npy"
 MAX_DTYPE_TEXT = 65536
 MAX_TYPE_LETTERS = 128
-"""Letters of one type string: NumPy takes the square of them in time for what looks like repeated shapes."""
+"""Longest type string; NumPy parses some longer ones in quadratic time."""
 MAX_FIELDS = 4096
-"""Fields of a structured type, those of inner ones included."""
+"""Most fields of a structured type, nested ones included."""
 MAX_DIMENSIONS = 64
 
 
@@ -42,13 +42,14 @@ def npy_head(array: ArrayLayout) -> bytes:
     try:
         np.lib.format.write_array_header_1_0(file, header)
     except ValueError:
-        # Too long for 1.0, or names of fields beyond Latin-1.
+        # Too long for version 1.0, or field names outside Latin-1.
         text = f"{header}\n".encode()
         return np.lib.format.magic(3, 0) + len(text).to_bytes(4, "little") + text
     return file.getvalue()
 
 
 def array_info(metadata: Any) -> ArrayLayout | None:
+    """Return the array in the metadata: an object with `container` "numpy", `dtype`, `shape` and `order`."""
     if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
         return None
     shape, order = metadata.get("shape"), metadata.get("order", "C")
@@ -60,12 +61,19 @@ def array_info(metadata: Any) -> ArrayLayout | None:
 
 
 def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
+    """Return the element type in the metadata; the text is parsed as a literal, never evaluated.
+
+    Args:
+        text: The repr of a type string (`"'<f8'"`) or of a list of fields. Before bloscpack 0.7.2: a type string
+            (`<f8`), or the fields as nested lists.
+        objects: Accept Python objects as elements.
+    """
     descr = text
     try:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
                 raise FormatError(f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed")
-            # A plain type string of old versions is no literal: `<f8`, `int64`.
+            # Old versions write a type string that is not a literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):
             raise FormatError(f"metadata: {_short(text)} is not an element type")
@@ -84,6 +92,7 @@ def _type_string(text: str) -> str:
 
 
 def _fields(descr: list[Any], room: list[int]) -> list[Any]:
+    """Return the fields as tuples of name, type and shape, as NumPy requires; `room[0]` limits their number."""
     room[0] -= len(descr)
     if room[0] < 0:
         raise ValueError(f"more than {MAX_FIELDS} fields")

@@ -1,7 +1,7 @@
-"""Folders of bcolz 1.x around Bloscpack files: that of a column, and that of a table of columns.
+"""Folders of bcolz 1.x with Bloscpack files: columns (carrays), and tables of columns (ctables).
 
 column: data/__0.blp, data/__1.blp, … | meta/sizes | meta/storage | __attrs__
-table:  __rootdirs__ | __attrs__ | a column folder for each name
+table:  __rootdirs__ | __attrs__ | a column folder per name
 
 The files are Bloscpack version 1 with one chunk each; every chunk but the last holds `chunklen` items.
 """
@@ -28,14 +28,14 @@ from shardcore.sources.base import Folder
 DATA, META = "data", "meta"
 SIZES, STORAGE, ATTRS, ROOTDIRS = "meta/sizes", "meta/storage", "__attrs__", "__rootdirs__"
 MAX_TEXT = 1 << 22
-"""Bytes that one of these JSON files may have."""
+"""Largest JSON file that is read, in bytes."""
 
 _CHUNK_FILE = re.compile(r"__(0|[1-9]\d{0,17})\.blp", re.ASCII)
 
 DOCS = {
-    SIZES: "How large the column is: `shape` in items, `nbytes` plain and `cbytes` stored bytes.",
-    STORAGE: "How it is stored: type of an item, `chunklen` (items of a chunk), `cparams` of the compressor, `dflt`.",
-    ATTRS: "What users noted about the column or table; usually nothing.",
+    SIZES: "Size of the column: `shape` in items, `nbytes` uncompressed and `cbytes` stored bytes.",
+    STORAGE: "Storage: type of an item, `chunklen` (items per chunk), `cparams` of the compressor, `dflt`.",
+    ATTRS: "User attributes of the column or table; usually empty.",
     ROOTDIRS: "The names of the columns of the table, in order.",
 }
 
@@ -49,6 +49,18 @@ class ChunkFile:
 
 @dataclass(frozen=True)
 class BcolzColumn:
+    """Column as its JSON files describe it.
+
+    Attributes:
+        name: Its folder relative to that of the data set; empty where it is the data set.
+        array: Type and shape of the content.
+        chunklen: Items in every chunk but the last; an item is one index of the first axis.
+        nbytes: Uncompressed bytes of the column.
+        cbytes: Stored bytes by `meta/sizes`; -1 where that is missing.
+        files: The existing files, sorted by number.
+        texts: Bytes of the JSON files, by their names relative to the folder of the data set.
+    """
+
     name: str
     array: ArrayLayout
     chunklen: int
@@ -59,6 +71,7 @@ class BcolzColumn:
 
     @property
     def pickled(self) -> bool:
+        """Items are pickled Python objects. They are never loaded, and their chunks have any size."""
         return self.array.dtype.hasobject
 
     @property
@@ -67,6 +80,7 @@ class BcolzColumn:
 
     @property
     def chunk_bytes(self) -> int:
+        """Uncompressed bytes of every chunk but the last; 0 where chunks have any size."""
         return 0 if self.pickled else self.chunklen * self.array.stride
 
     @property
@@ -75,7 +89,9 @@ class BcolzColumn:
 
     def array_of(self, data: bytes) -> NDArray[Any]:
         if self.pickled:
-            raise Unsupported(f"the items of {self.name or 'the column'} are pickled Python objects: no array is made")
+            raise Unsupported(
+                f"the items of {self.name or 'the column'} are pickled Python objects, which cannot be read as an array"
+            )
         return self.array.of(data)
 
     @cached_property
@@ -84,6 +100,7 @@ class BcolzColumn:
 
     @property
     def missing(self) -> list[int]:
+        """Return the numbers of chunks without a file, at most 1,000 of them: a shape may claim any number."""
         return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
 
     @property
@@ -100,14 +117,13 @@ class BcolzColumn:
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
+        """Check the uncompressed size of a chunk; the last one may be short or as long as the others."""
         if self.pickled:
             return
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            message = (
-                f"chunk {number} holds {plural(size, 'uncompressed byte')}; by its shape the column has {wanted:,}"
-            )
+            message = f"chunk {number} has {plural(size, 'uncompressed byte')}; by the shape it should have {wanted:,}"
             raise FormatError(message, span=_span(file.name, file.size))
 
 
@@ -121,6 +137,7 @@ def is_table(folder: Folder) -> bool:
 
 
 def read_column(folder: Folder, name: str = "") -> BcolzColumn:
+    """Read the JSON files of a column and list its chunks."""
     lead = f"{name}/" if name else ""
     texts = {lead + part: folder.read(lead + part, MAX_TEXT) for part in (SIZES, STORAGE)}
     entries = folder.list(lead + DATA)
@@ -151,6 +168,7 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
 
 
 def read_names(text: bytes) -> list[str]:
+    """Return the column names of a table in the order of `__rootdirs__`, each once."""
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
         raise FormatError(f"{ROOTDIRS}: `names` is not a list of names", span=_span(ROOTDIRS, len(text)))
@@ -161,7 +179,7 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
     span = _span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
-        raise FormatError(f"{name} holds no JSON object", span=span)
+        raise FormatError(f"{name} is not a JSON object", span=span)
     return value
 
 

@@ -17,8 +17,8 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
-from shardcore.formats.bloscpack.elements import element_at, tell_none
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
+from shardcore.formats.bloscpack.elements import element_at, report_none
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Findings
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
+    """Key of a column with the chunk it is in; `number` counts within the file of that chunk."""
+
     chunk: int = 0
 
 
@@ -74,6 +76,7 @@ class BloscpackColumn(BloscpackDataSet):
         return array_grid(self, self.whole_layout, column.chunk_bytes, file_of=names.get)
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return the column as a read-only NumPy array."""
         return self.column.array_of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:
@@ -94,17 +97,17 @@ class BloscpackColumn(BloscpackDataSet):
             chunklen=column.chunklen,
             **sizes,
         )
-        if key.asked is KeyRequest.ALL:
+        if key.kind is KeyKind.ALL:
             ref = column_ref(column, ALL, -1, "content")
-            text = "The chunks one after the other, cut where the column ends."
+            text = "The chunks in order, cut at the end of the column."
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
-        if column.pickled and key.asked is not KeyRequest.CHUNK:
-            raise KeyAbsent(str(key), "of pickled Python objects only chunks have keys: `0`, `1` … and `all`")
-        if key.asked is KeyRequest.ELEMENT:
-            key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
-        inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
-        if key.asked is KeyRequest.BYTE:
+        if column.pickled and key.kind is not KeyKind.CHUNK:
+            raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
+        if key.kind is KeyKind.ELEMENT:
+            key = BloscpackKey(KeyKind.BYTE, self._which_byte(key, look))
+        inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
+        if key.kind is KeyKind.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
@@ -112,11 +115,11 @@ class BloscpackColumn(BloscpackDataSet):
                 look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (
-                f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
-                f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
+                f"Uncompressed byte {key.number} is byte {within} of chunk {number}: "
+                f"{key.number} // {column.chunk_bytes} = {number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
             look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
-            inside = ColumnKey(KeyRequest.BYTE, within, chunk=number)
+            inside = ColumnKey(KeyKind.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             text = f"The column has {count}, numbered from 0."
@@ -129,17 +132,17 @@ class BloscpackColumn(BloscpackDataSet):
         try:
             element = element_at(key.index, self.column.array)
         except KeyAbsent as error:
-            tell_none(error, look, place)
+            report_none(error, look, place)
             raise
-        element.tell(look, place)
+        element.report(look, place)
         return element.byte
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
         name = self.column.file_of(key.chunk).name
         look.step(
             "Which file",
-            f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
-            why="One file for each chunk: a column grows by new files, and those that are there are never moved.",
+            f"Each file of a column has one chunk and its number: chunk {key.chunk} is in {name}.",
+            why="One file per chunk: a column grows by new files, and existing files are not changed.",
             inputs=tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
             file=name,
         )

@@ -1,4 +1,4 @@
-"""The files of bcolz columns as one data set: what a column and a table have in common."""
+"""Common parts of bcolz columns and tables as data sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.bcolz_objects import chunk_of
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.model.array_layout import ArrayLayout
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 
 class BloscpackDataSet(DataSet):
+    """Data set of files with one chunk each that form columns."""
+
     meanings = MEANINGS
 
     joins = False
@@ -52,7 +54,7 @@ class BloscpackDataSet(DataSet):
     def __init__(
         self, folder: Folder, columns: Sequence[BcolzColumn], texts: dict[str, bytes], context: OpenContext
     ) -> None:
-        # One process decompresses for all files: each would start its own.
+        # One process for all files, instead of one per file.
         if context.values.get("isolated"):
             self.isolate()
         rest = {name: value for name, value in context.values.items() if name != "isolated"}
@@ -109,6 +111,7 @@ class BloscpackDataSet(DataSet):
         return super().reads_ranges(ref) if ref.shard else True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return uncompressed bytes `[start, stop)`; of a column, only the chunks that hold them are read."""
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         column = self._column_of(ref)
@@ -172,20 +175,21 @@ class BloscpackDataSet(DataSet):
         for finding in report.findings:
             findings.add(finding)
         self._check_columns(findings, depth)
-        # Columns of a table are objects of several chunks: verified where all chunks are.
+        # A column counts as verified only where all chunks are.
         objects = len(self.objects)
         checked = objects if not report.unverified else 0
         return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
 
     @abstractmethod
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        """Return the column that an object is; raise what is wrong with it."""
+        """Return the column of an object; raise the error of a damaged column."""
 
     @abstractmethod
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
-        """Report what is wrong between the files."""
+        """Add findings about the columns: missing files, sizes, lengths."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
+        """Yield uncompressed bytes `[start, stop)` of a column in pieces; to its end where `stop` is None."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes
@@ -226,7 +230,7 @@ class BloscpackDataSet(DataSet):
             except ShardError as error:
                 if source_lost(error):
                     raise
-                continue  # told already: the file cannot be opened
+                continue  # already reported: the file cannot be opened
             sizes.append(ref.size)
             try:
                 column.check_chunk(file.number, ref.size)
@@ -272,4 +276,4 @@ def _json_node(source: str, text: bytes) -> Node:
         parse_json(text, "the text", span=span)
     except FormatError as error:
         return Node(source, span, role=FieldRole.TEXT, error=error.message)
-    return Node(source, span, role=FieldRole.TEXT, children=(JsonTree(text, source).root(),))
+    return Node(source, span, role=FieldRole.TEXT, children=(JsonNodes(text, source).root(),))

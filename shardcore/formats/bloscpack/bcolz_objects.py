@@ -1,4 +1,4 @@
-"""The objects of bcolz folders: the chunks of a column, the columns of a table."""
+"""Objects of bcolz folders: the chunks of a column, the columns of a table."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ I64 = NDArray[np.int64]
 
 
 class BcolzChunks(Objects):
+    """One row per file of a column."""
+
     kinds = ("chunk",)
     codecs = BloscpackObjects.codecs
 
@@ -78,9 +80,10 @@ class BcolzChunks(Objects):
         return replace(ref, key=str(file.number))
 
     def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
+        """Return start, stop, size, stored size, codec and state of a chunk; -1 where unknown."""
         file = self._files[row]
         if not sizes and not self._is_known(file.name):
-            # The last chunk may be short or not.
+            # The last chunk may be short.
             size = self._column.chunk_bytes or -1 if file.number < self._column.chunks - 1 else -1
             return -1, -1, size, -1, 0, State.LIVE
         ref = self._briefly(row)
@@ -89,6 +92,8 @@ class BcolzChunks(Objects):
 
 
 class TableObjects(Objects):
+    """One row per column of a table."""
+
     kinds = ("column",)
     codecs = ("blosc",)
 

@@ -32,10 +32,12 @@ from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder
 
 MOST_FIELDS = 1000
-"""Columns of a table whose type and shape stand among its fields."""
+"""Most columns whose type and shape are listed in the fields of the table."""
 
 
 class BloscpackTable(BloscpackDataSet):
+    """Table of columns of equal length."""
+
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
         if any(entry.name == ATTRS for entry in folder.list()):
@@ -86,7 +88,7 @@ class BloscpackTable(BloscpackDataSet):
         look.step(
             "The names",
             f"The table has {plural(len(self.names), 'column')}; "
-            f"{key!r} is {'one' if key in self.names else 'none'} of them.",
+            f"{key!r} is {'one' if key in self.names else 'not one'} of them.",
             Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])),
             why="One small file names the columns in their order; the folders alone have no order.",
             columns=list(self.names[:100]),
@@ -125,7 +127,7 @@ class BloscpackTable(BloscpackDataSet):
             self._check_column(column, findings, depth)
         if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
             found = ", ".join(map(grouped_digits, sorted(lengths)[:10]))
-            message = f"the columns of a table have as many items each; these have {found}"
+            message = f"the columns of a table must have the same number of items; these have {found}"
             findings.error("bloscpack.column-length", place, message)
 
     def _file_damage(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The sketch `block`: the bytes of one block as elements and their bytes, and what shuffling them does."""
+"""The sketch `block`: the bytes of one block, in memory order and shuffled."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 CELLS = 56
-"""Bytes that are drawn."""
+"""Most bytes drawn."""
 MOST_ELEMENTS = 14
 WIDEST = 16
-"""Bytes of an element that are drawn."""
+"""Most bytes drawn per element."""
 RUN = 3
-"""So many equal bytes, one after the other, are a run."""
+"""Fewest consecutive equal bytes that are marked as a run."""
 GAIN = 32
-"""Shuffling helps where more than one byte in so many comes to repeat the one before."""
+"""Shuffling helps where it makes more than one in `GAIN` bytes equal to the byte before."""
 COUNTED = 1 << 22
-"""Bytes of a block whose repetitions are counted."""
+"""Most bytes of a block that are compared with the byte before."""
 
-_SHUFFLE_DOC = "Byte by byte instead of element by element: what a codec sees when a block is shuffled."
+_SHUFFLE_DOC = "The order of bytes that the codec compresses when a block is shuffled."
 
 Bytes = NDArray[np.uint8]
 
@@ -51,6 +51,7 @@ class _Block:
         return len(self.plain) // self.typesize
 
     def span(self, at: int) -> tuple[Span, ...]:
+        """Return the stored location of byte `at` of the block; of a compressed byte, its stream."""
         base, header = self.stored.span.start, self.stored.header
         if not len(self.found.starts):
             place = base + HEADER_SIZE + self.start + at
@@ -90,17 +91,17 @@ class BlockSketch:
         if one is None:
             return Drawing(f"Chunk {number} is empty", (), (), "It has no bytes to shuffle.")
         within = scene.within if number == scene.chunk else None
-        asked = within - one.start if within is not None else None
-        if asked is not None and not 0 <= asked < len(one.plain):
-            asked = None
-        first = asked // one.typesize if asked is not None else 0
-        matrix, drawn = _matrix(one, first, asked, shuffled=shuffled)
+        requested = within - one.start if within is not None else None
+        if requested is not None and not 0 <= requested < len(one.plain):
+            requested = None
+        first = requested // one.typesize if requested is not None else 0
+        matrix, drawn = _matrix(one, first, requested, shuffled=shuffled)
         counts = _repeats(one)
         title = f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {_size(one.typesize)}"
         thought = shuffled and one.stored.header.filter_name != "shuffle"
         figures = (matrix, _counts_figure(counts))
         caption = _caption(one, counts, shuffled=shuffled)
-        runs = {Tone.HIT: "equal bytes side by side"}
+        runs = {Tone.HIT: "run of equal bytes"}
         return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought, legend=runs)
 
     def _opened(self, number: int, block: int) -> _Block | None:
@@ -117,7 +118,7 @@ class BlockSketch:
         return _Block(stored, found, block, start, plain[start : start + size])
 
 
-def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tuple[Cells, int]:
+def _matrix(one: _Block, first: int, requested: int | None, *, shuffled: bool) -> tuple[Cells, int]:
     wide = min(one.typesize, WIDEST, len(one.plain))
     tall = max(min(CELLS // wide, MOST_ELEMENTS, one.elements), 1)
     first = max(min(first, one.elements - tall), 0)
@@ -125,13 +126,13 @@ def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tu
     places = [[element * one.typesize + byte for byte in range(wide)] for element in elements]
     if shuffled:
         places = [list(column) for column in zip(*places, strict=True)]
-    # One after the other only where nothing lies between the rows.
+    # Runs continue over rows only where the rows are adjacent bytes.
     whole = not shuffled and wide == one.typesize
     order = [at for row in places for at in row]
     width = len(places[0])
     glowing = _runs([int(one.plain[at]) for at in order], len(order) if whole else width)
     items = tuple(
-        _cell(one, at, cell, hit=hit, here=at == asked)
+        _cell(one, at, cell, hit=hit, here=at == requested)
         for cell, (at, hit) in enumerate(zip(order, glowing, strict=True))
     )
     bytes_, names = tuple(f"byte {byte}" for byte in range(wide)), tuple(f"element {number}" for number in elements)
@@ -162,6 +163,7 @@ def _runs(values: Sequence[int], width: int) -> list[bool]:
 
 
 def _repeats(one: _Block) -> tuple[int, int, int]:
+    """Return how many bytes equal the one before, in memory order and shuffled, and how many were compared."""
     plain = one.plain[: COUNTED // one.typesize * one.typesize]
     count = len(plain) // one.typesize
     whole = plain[: count * one.typesize]
@@ -180,26 +182,26 @@ def _counts_figure(counts: tuple[int, int, int]) -> Table:
         (Item("element by element"), Item(f"{grouped_digits(memory)} of {grouped_digits(size)}")),
         (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {grouped_digits(size)}", tone=best)),
     )
-    return Table("Counted over the block", ("order", "bytes that repeat the one before"), rows)
+    return Table("Equal neighbours in the block", ("order", "bytes equal to the one before"), rows)
 
 
 def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> str:
     header = one.stored.header
     if one.typesize == 1:
-        why = "Elements of one byte have nothing to shuffle: both orders are the same."
+        why = "Elements of one byte cannot be shuffled: both orders are the same."
     elif (counts[1] - counts[0]) * GAIN > counts[2]:
         why = (
-            "At the same place, neighbouring numbers often have equal bytes; shuffled, these are in long runs, "
-            "which a codec writes short."
+            "Neighbouring numbers often have equal bytes at the same position; shuffled, these form long runs, "
+            "which compress well."
         )
     else:
-        why = "These bytes are hardly more alike when they are shuffled, so shuffling gains next to nothing here."
+        why = "Shuffling hardly creates more equal neighbours here, so it gains almost nothing."
     if not len(one.found.starts):
-        return f"{why} The chunk is a plain copy: the codec gained nothing on it."
+        return f"{why} The chunk is a memcpy: the codec gained nothing on it."
     span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
     kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
-    told = f"The file keeps this block {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
-    return f"{why} {told}"
+    size_text = f"In the file this block is {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
+    return f"{why} {size_text}"
 
 
 def _size(typesize: int) -> str:

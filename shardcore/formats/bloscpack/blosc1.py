@@ -1,12 +1,12 @@
-"""A chunk: one Blosc-1 buffer. What it claims, and whether its structure holds.
+"""The structure of a chunk, which is one Blosc-1 buffer ("Blosc Chunk Format").
 
-    Blosc header 16 | start of each block, i32 | block | block | ...       flags without 0x02
-    Blosc header 16 | uncompressed bytes                                          flags with 0x02 (plain copy)
+    header 16 | bstarts: i32 start of each block | block | block | ...    flags without 0x02
+    header 16 | uncompressed bytes                                        flags with 0x02 (memcpy)
 
-A block is one stream, or `typesize` streams when it was split: i32 length, then that many bytes.
+A block is one stream, or `typesize` streams where it was split: i32 length, then that many bytes.
 
-The decompressor trusts these numbers, and wrong ones can kill the process. `map_chunk` follows every one of
-them first, so nothing reaches the decompressor that leads outside the buffer.
+The decompressor trusts these numbers, and wrong ones can crash the process. `map_chunk` therefore checks each of
+them before decompression.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 DEFAULT_LIMIT = 2**30
-"""Uncompressed bytes that one chunk may have unless the caller allows more."""
+"""Uncompressed bytes allowed per chunk by default."""
 HEADER_SIZE = CHUNK_HEADER.size
 VERSION = int(CHUNK_HEADER.fields[0].default)
-"""Version of the Blosc format that the readers of Blosc 1 accept."""
+"""Version of the Blosc format that Blosc 1 readers accept."""
 MAX_SPLITS = 16
-"""Elements wider than this are never split into streams."""
+"""Largest typesize whose blocks are split into streams."""
 MIN_SPLIT_ELEMENTS = 128
-"""Blocks with fewer elements than this are never split into streams."""
+"""Fewest elements of a block that is split into streams."""
 
 FEW_STREAMS = 64
-"""Up to this many streams are followed one by one."""
+"""Up to this many streams are checked one by one, without NumPy."""
 
-# The flags as plain numbers: the operators of an enumeration cost microseconds, and every chunk needs a dozen.
-_BYTE_SHUFFLE, _PLAIN_COPY, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
+# Integers, because the operators of an IntFlag cost microseconds, and every chunk needs a dozen.
+_BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
 
-# The most uncompressed bytes that one stored byte can stand for, by codec number: a run length of 255 (blosclz,
-# lz4), 258 bytes for two bits (zlib), a block of 128 KiB for four bytes (zstd). More cannot come out, so
-# more is never allocated.
+# Most uncompressed bytes per stored byte, by codec number: a run length of 255 (blosclz, lz4), 258 bytes for two bits
+# (zlib), a block of 128 KiB for four bytes (zstd). A stream that claims more is refused before allocation.
 _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
 _EXPANSION_SLACK = 256
 
@@ -65,19 +64,21 @@ class ChunkHeader:
 
     @property
     def filter_name(self) -> str:
-        if self.flags & _PLAIN_COPY:
+        """Filter applied before compression: `shuffle`, `bitshuffle` or `none`."""
+        if self.flags & _MEMCPYED:
             return "none"
         if self.flags & _BIT_SHUFFLE:
             return "bitshuffle"
         return "shuffle" if self.flags & _BYTE_SHUFFLE and self.typesize > 1 else "none"
 
     @property
-    def plain_copy(self) -> bool:
-        return bool(self.flags & _PLAIN_COPY)
+    def memcpyed(self) -> bool:
+        return bool(self.flags & _MEMCPYED)
 
     @property
     def nblocks(self) -> int:
-        if self.plain_copy or self.blocksize == 0:
+        """Number of blocks; 0 for a memcpy, an empty chunk or a blocksize of 0."""
+        if self.memcpyed or self.blocksize == 0:
             return 0
         return -(-self.nbytes // self.blocksize)
 
@@ -87,6 +88,7 @@ class ChunkHeader:
 
     @property
     def streams(self) -> int:
+        """Number of streams per block; a last block that is short always has one."""
         return self.typesize if not self.flags & _NOT_SPLIT and self.can_split else 1
 
     def flag_names(self) -> list[str]:
@@ -96,6 +98,17 @@ class ChunkHeader:
 
 @dataclass(frozen=True, slots=True)
 class ChunkMap:
+    """Locations of blocks and streams; offsets are relative to the first byte of the chunk.
+
+    Attributes:
+        header: The header of the chunk.
+        starts: First byte of each block, `int64`, shape `(nblocks,)`. Several threads write blocks, so they are in
+            any order.
+        stream_at: First byte of the length field of each stream, shape `(nblocks, streams)`; -1 where a short last
+            block does not have the stream.
+        stream_size: Stored bytes of each stream without its length field, same shape; 0 where there is none.
+    """
+
     header: ChunkHeader
     starts: NDArray[np.int64]
     stream_at: NDArray[np.int64]
@@ -109,6 +122,7 @@ class ChunkMap:
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
+    """Read the header of a chunk without checking its values; raise Truncated for fewer than 16 bytes."""
     return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
 
 
@@ -117,6 +131,7 @@ def write_chunk_header(header: ChunkHeader) -> bytes:
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
+    """Raise FormatError, Unsupported or LimitExceeded for a header that no supported Blosc-1 writer creates."""
     if header.version != VERSION:
         text = f"Blosc chunk version {header.version}; the readers of Blosc 1 refuse all but {VERSION}"
         raise Unsupported(text, span=place)
@@ -132,12 +147,12 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError("typesize of the chunk is 0; 1 to 255 are possible", span=place)
     if header.ctbytes < HEADER_SIZE:
         raise FormatError(
-            f"ctbytes is {plural(header.ctbytes, 'byte')}, fewer than the {HEADER_SIZE} of the Blosc header",
+            f"ctbytes is {plural(header.ctbytes, 'byte')}, less than the {HEADER_SIZE} of the Blosc header",
             span=place,
         )
-    if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
+    if header.memcpyed and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
-            f"an uncompressed copy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
+            f"a memcpy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
             "header"
             "; "
             f"ctbytes is {grouped_digits(header.ctbytes)}",
@@ -150,15 +165,16 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
             f"the chunk claims {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
             span=place,
         )
-    if not header.plain_copy and header.nbytes and header.codec not in _EXPANSION:
+    if not header.memcpyed and header.nbytes and header.codec not in _EXPANSION:
         raise Unsupported(f"the codec is {header.codec_name}, which cannot be decompressed here", span=place)
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
+    """Return which headers pass `check_chunk_header`, as a vectorised check that also accepts snappy."""
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
-    copied = flags & _PLAIN_COPY != 0
+    copied = flags & _MEMCPYED != 0
     fine = (headers["version"] == VERSION) & (headers["versionlz"] == 1) & (flags & both != both)
     fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
     fine &= ~copied | (stored == nbytes + HEADER_SIZE)
@@ -169,16 +185,24 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
+    """Check every size and offset in a chunk and return its header.
+
+    Args:
+        chunk: Exactly the bytes of the chunk, header included.
+        limit: Uncompressed bytes allowed.
+        place: Location of the chunk, for errors.
+    """
     header = _checked_header(chunk, limit, place)
     few = header.nblocks * header.streams <= FEW_STREAMS
     if not (few and _is_sound(chunk, header)):
-        map_chunk(chunk, limit=limit, place=place)  # which says what is wrong
+        map_chunk(chunk, limit=limit, place=place)  # raises with the location of the error
     return header
 
 
 def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
+    """Check a chunk like `check_chunk` and return the locations of its blocks and streams; none for a memcpy."""
     header = _checked_header(chunk, limit, place)
-    if header.plain_copy or header.nbytes == 0:
+    if header.memcpyed or header.nbytes == 0:
         nothing = np.zeros((0, header.streams), np.int64)
         return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
     starts = _read_starts(chunk, header, place)
@@ -227,6 +251,7 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
+    """Return the block starts; raise FormatError for one outside the blocks section of the chunk."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         raise FormatError(
@@ -264,15 +289,21 @@ def _follow_streams(
 
 
 def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
+    """Return True for an impossible stream length; works on numbers and arrays."""
     wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """Return location and stored size of each stream and True where it is wrong, shape `(nblocks, streams)` each.
+
+    After a wrong stream the values of its block are undefined. A short last block has only its first stream; the
+    others have location -1.
+    """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
-    # The length that would are at each byte of the chunk.
+    # The length field that would begin at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
-    # Millions of streams may share a few bytes: places in chunks of less than 1 GiB take half the room.
+    # A hostile chunk can declare millions of streams, so int32 is used where the offsets fit.
     width = np.int32 if header.ctbytes < 1 << 30 else np.int64
     stream_at, stream_size = np.empty((nblocks, streams), width), np.empty((nblocks, streams), width)
     wrong = np.empty((nblocks, streams), np.bool_)

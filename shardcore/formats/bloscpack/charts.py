@@ -1,4 +1,4 @@
-"""Uses of the bytes of a Bloscpack file, and compression ratios of its chunks."""
+"""Byte shares of a Bloscpack file, and the stored sizes of its chunks as a load chart."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
     inside: dict[str, Sequence[Share]] = {}
     if file.metadata is not None:
         room = file.metadata.padding
-        doc = "Room after the metadata, so that they can grow in place."
+        doc = "Space reserved after the metadata, so that it can grow in place."
         inside["metadata"] = [
-            share_of(Use.METADATA, "metadata", file.metadata.start, room.start, "Header and stored text."),
-            share_of(Use.SLACK, "room for metadata", room.start, room.stop, doc),
-            share_of(Use.METADATA, "digest of the metadata", room.stop, file.metadata.stop),
+            share_of(Use.METADATA, "metadata", file.metadata.start, room.start, "Metadata header and stored text."),
+            share_of(Use.SLACK, "reserved for metadata", room.start, room.stop, doc),
+            share_of(Use.METADATA, "checksum of the metadata", room.stop, file.metadata.stop),
         ]
     if file.offsets.count:
         slots = file.offsets.slots
@@ -35,24 +35,25 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
 
 
 def _chunks(file: BloscpackFile) -> list[Share]:
-    geometry = file.offsets.geometry
+    area = file.offsets.area
     found = file.table.places != UNKNOWN
     places, headers = file.table.places[found], file.table.headers[found]
-    stops = geometry.stops(places, headers)
+    stops = area.stops(places, headers)
     inner = np.minimum(places + CHUNK_HEADER.size, stops)
     blocks = np.minimum(inner + BLOCK_START.size * _block_counts(headers), stops)
-    digests = np.minimum(stops + geometry.digest, geometry.size)
+    digests = np.minimum(stops + area.digest, area.size)
     return [
         share_of(Use.DATA, "blocks", blocks, stops, "The content, block by block."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
         share_of(Use.INDEX, "block starts", inner, blocks, "Where each block of a compressed chunk begins."),
-        share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is detected."),
+        share_of(Use.INDEX, "checksums", stops, digests, "After each chunk, so that damage to it is detected."),
     ]
 
 
 def _block_counts(headers: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the number of blocks of each chunk; 0 for a memcpy, which has no block starts."""
     nbytes, blocksize = headers["nbytes"].astype(np.int64), headers["blocksize"].astype(np.int64)
-    plain = (headers["flags"] & Flag.PLAIN_COPY) != 0
+    plain = (headers["flags"] & Flag.MEMCPYED) != 0
     return np.where(plain | (nbytes <= 0) | (blocksize <= 0), 0, -(-nbytes // np.maximum(blocksize, 1)))
 
 
@@ -63,8 +64,8 @@ def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
 
 def _stored(file: BloscpackFile, progress: Progress) -> Load:
     file.load(progress)
-    table, geometry = file.table, file.offsets.geometry
-    stops = geometry.stops(table.places, table.headers)
+    table, area = file.table, file.offsets.area
+    stops = area.stops(table.places, table.headers)
     starts = np.where(table.places == UNKNOWN, 0, table.places)
     stops = np.where(table.places == UNKNOWN, 0, stops)
     return Load(

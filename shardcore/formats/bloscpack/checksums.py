@@ -1,4 +1,4 @@
-"""The nine digests of Bloscpack, by number: one follows every chunk, one the metadata."""
+"""The nine checksums of Bloscpack by id ("Description of the header entries"); for chunks and metadata."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ def _crc32(data: bytes | memoryview) -> bytes:
 
 
 def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
-    # A digest against accidents; md5 and sha1 must also work where they are barred as security.
+    # Not for security: md5 and sha1 must work where a policy such as FIPS disables them.
     return lambda data: hashlib.new(name, data, usedforsecurity=False).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
+    """Checksum by id and by its name in the reference; adler32 and crc32 are stored as little-endian u32."""
+
     number: int
     name: str
     size: int
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
+        """Compare a stored checksum with the data it covers; raise BadChecksum where they differ."""
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
-                f"{what}: {self.name} digest: computed {computed.hex()}, stored {stored.hex()}", span=place
+                f"{what}: {self.name} checksum: computed {computed.hex()}, stored {stored.hex()}", span=place
             )
 
 
@@ -55,9 +58,10 @@ CHECKSUMS = (
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
+        raise FormatError(f"checksum number {number} is unknown; supported: 0 to {len(CHECKSUMS) - 1}", span=place)
     return CHECKSUMS[number]
 
 
 def name_of(options: Mapping[str, Any]) -> str:
+    """Return the checksum name that writing options select (default: adler32); "" for none."""
     return str(options.get("checksum") or "adler32").removeprefix("None")

@@ -19,16 +19,17 @@ from shardcore.model.span import Span
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by position in the element, so similar bytes are neighbours.",
-    Flag.PLAIN_COPY: "Nothing is compressed: the uncompressed bytes follow the header.",
+    Flag.MEMCPYED: "Not compressed: the uncompressed bytes follow the header.",
     Flag.BIT_SHUFFLE: "In each block, bits are grouped by position in the element, so similar bits are neighbours.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
-    Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be a stream for each byte of the element.",
+    Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be one stream per byte of the element.",
 }
 _STREAM_DOC = "The stored bytes of the stream."
-_DIGEST_DOC = "The digest of the stored chunk with its Blosc header: it shows damage."
+_DIGEST_DOC = "The checksum of the stored chunk with its Blosc header, which detects damage."
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
+    """Return the nodes of a chunk; `data` may be only its Blosc header where the chunk is too long to be shown."""
     if len(data) < HEADER_SIZE:
         return (
             Node(
@@ -71,7 +72,7 @@ def flag_nodes(header: ChunkHeader, at: Span) -> tuple[Node, ...]:
         value=header.codec,
         text=header.codec_name,
         role=FieldRole.CODEC,
-        doc="What compressed the streams.",
+        doc="Codec of the streams.",
         bits=(5, 8),
     )
     return (*bits, codec)
@@ -101,8 +102,8 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
         found = map_chunk(chunk, limit=2**32, place=Span("", start, body.stop))
     except ShardError as error:
         return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
-    if header.plain_copy or header.nbytes == 0:
-        doc = "The uncompressed bytes of the chunk; nothing is compressed."
+    if header.memcpyed or header.nbytes == 0:
+        doc = "The uncompressed bytes of the chunk."
         return [Node("uncompressed bytes", body, role=FieldRole.DATA, doc=doc)]
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
     starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))
@@ -152,7 +153,7 @@ def _block_node(found: ChunkMap, number: int, base: int) -> Node:
     for stream, (at, size) in enumerate(places):
         name = f"stream {stream} " if len(places) > 1 else ""
         data = base + at + STREAM_LENGTH.size
-        how = "stored plain" if size == part else header.codec_name
+        how = "stored uncompressed" if size == part else header.codec_name
         nodes += [
             Node(
                 f"{name}length",
@@ -178,7 +179,7 @@ def _digest_node(data: bytes, span: Span, start: int, checksum: Checksum) -> Nod
         except ShardError as problem:
             error = problem.message
     return Node(
-        f"digest ({checksum.name})",
+        f"checksum ({checksum.name})",
         span,
         value=stored if len(stored) == checksum.size else None,
         text=stored.hex(),

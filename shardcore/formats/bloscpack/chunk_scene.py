@@ -1,4 +1,4 @@
-"""The chunk that drawings are about: the one that a lookup came to, or the first; and its neighbours."""
+"""The chunk in the drawings: that of a lookup, or chunk 0, with its neighbours."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from shardcore.shards.cache import LruCache
 from shardcore.shards.trace import FOUND, Step, Trace
 
 MOST_READ = 1 << 26
-"""Stored bytes of a chunk that is read to draw its blocks; of what is kept for the next drawing as many."""
+"""Largest chunk whose blocks are drawn, in stored bytes; also the size of each cache."""
 MOST_PLAIN = 1 << 28
-"""Uncompressed bytes of a chunk that is decompressed to be drawn."""
+"""Largest chunk that is decompressed for a drawing, in uncompressed bytes."""
 
-_CHUNK_DOC = "Which chunk is drawn. Reset returns to that of the lookup."
-_BLOCK_DOC = "Which of its blocks; of chunks with fewer blocks the last."
+_CHUNK_DOC = "Number of the chunk. Reset returns to the chunk of the lookup."
+_BLOCK_DOC = "Number of the block; the last block where the chunk has fewer."
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
+    """Chunk with its location, known from its Blosc header alone."""
+
     number: int
     place: int
     header: ChunkHeader
@@ -40,6 +42,8 @@ class Placed:
 
 
 class ChunkScene:
+    """One chunk of a file, as the sketches need it."""
+
     def __init__(
         self,
         opened: Callable[[], BloscpackFile],
@@ -57,36 +61,38 @@ class ChunkScene:
     def file(self) -> BloscpackFile:
         return self._opened()
 
-    # --- what the lookup says ----------------------------------------------------------------------------------------
+    # --- the lookup --------------------------------------------------------------------------------------------------
 
     @property
     def chunk(self) -> int:
-        told = self._told("chunk", found=True)
-        return int(told[-1].values["chunk"]) if told else 0
+        steps = self._steps_with("chunk", found=True)
+        return int(steps[-1].values["chunk"]) if steps else 0
 
     @property
     def within(self) -> int | None:
-        told = self._told("within", found=True)
-        return int(told[-1].values["within"]) if told else None
+        steps = self._steps_with("within", found=True)
+        return int(steps[-1].values["within"]) if steps else None
 
     @property
     def arrived(self) -> Step | None:
-        told = self._told("within", found=True)
-        return told[0] if told else None
+        """Step from an uncompressed byte to its chunk; in a column, to its file."""
+        steps = self._steps_with("within", found=True)
+        return steps[0] if steps else None
 
     @property
     def element(self) -> Step | None:
-        told = self._told("itemsize", found=True)
-        return told[0] if told else None
+        steps = self._steps_with("itemsize", found=True)
+        return steps[0] if steps else None
 
-    def _told(self, name: str, *, found: bool) -> list[Step]:
+    def _steps_with(self, name: str, *, found: bool) -> list[Step]:
         if self.trace is None or (found and self.trace.outcome != FOUND):
             return []
         return [step for step in self.trace.steps if name in step.values]
 
-    # --- what can be chosen ------------------------------------------------------------------------------------------
+    # --- controls ----------------------------------------------------------------------------------------------------
 
     def controls(self) -> tuple[Control, ...]:
+        """Return sliders for chunk and block; a slider is left out while its range is unknown without a read."""
         found = []
         if (chunks := self._known_chunks()) > 1:
             found.append(
@@ -102,10 +108,11 @@ class ChunkScene:
 
     @property
     def shuffled(self) -> bool:
-        if told := self._told("blocksize", found=False):
-            flags = int(str(told[-1].values["flags"]), 2)
-            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
-            return shuffled and told[-1].values["typesize"] > 1
+        """The chunk of the lookup is shuffled; True while that is unknown, because most writers shuffle."""
+        if steps := self._steps_with("blocksize", found=False):
+            flags = int(str(steps[-1].values["flags"]), 2)
+            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.MEMCPYED) == Flag.BYTE_SHUFFLE
+            return shuffled and steps[-1].values["typesize"] > 1
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return True
         return self.file.table.header(self.chunk).filter_name == "shuffle"
@@ -127,19 +134,21 @@ class ChunkScene:
         return within // numbers[1] if numbers is not None and numbers[1] and within is not None else 0
 
     def _header_numbers(self) -> tuple[int, int] | None:
-        told = self._told("blocksize", found=False)
-        if told:
-            values = told[-1].values
-            copied = int(str(values["flags"]), 2) & Flag.PLAIN_COPY
+        """Return uncompressed size and blocksize of the chunk of the lookup; blocksize 0 for a memcpy."""
+        steps = self._steps_with("blocksize", found=False)
+        if steps:
+            values = steps[-1].values
+            copied = int(str(values["flags"]), 2) & Flag.MEMCPYED
             return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return None
         header = self.file.table.header(self.chunk)
         return header.nbytes, header.blocksize if header.nblocks else 0
 
-    # --- what the file says ------------------------------------------------------------------------------------------
+    # --- the file ----------------------------------------------------------------------------------------------------
 
     def placed(self, number: int) -> Placed:
+        """Return a chunk from its Blosc header alone."""
         file = self.file
         table, source = file.table, file.source
         place = table.place(number)
@@ -152,6 +161,7 @@ class ChunkScene:
         return Placed(number, place, header, stop, self._plain_start(number))
 
     def around(self, number: int, most: int) -> list[Placed]:
+        """Return a chunk and its neighbours, at most `most`; a chunk that is not found ends the row on its side."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)
         found = [self.placed(number)]
@@ -159,7 +169,7 @@ class ChunkScene:
             for before in range(number - 1, first - 1, -1):
                 found.insert(0, self.placed(before))
         except (FormatError, KeyAbsent):
-            pass  # what lies before is not drawn: the chunk itself was found
+            pass  # the chunks before are not drawn
         try:
             for after in range(number + 1, min(first + most, count)):
                 found.append(self.placed(after))
@@ -173,6 +183,7 @@ class ChunkScene:
         return int(self.file.content.starts()[number])
 
     def stored(self, number: int) -> Stored:
+        """Read a chunk; raise LimitExceeded where it has more than `MOST_READ` stored bytes."""
         if (kept := self._stored.get(number)) is not None:
             return kept
         placed = self.placed(number)

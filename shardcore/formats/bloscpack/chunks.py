@@ -1,7 +1,7 @@
 """Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
-A chunk's header states how long the chunk is, its digest has a fixed length, and the next chunk follows. So the offsets
-are a shortcut only. They may be absent, unused (-1, when a writer died) or wrong; then the walk answers.
+A chunk is as long as its header says, its checksum has a fixed length, and the next chunk follows. Offsets are
+therefore a shortcut. They may be missing, -1 (an aborted writer) or wrong; then the walk decides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, BloscpackGeometry, blosc_header_span
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, ChunkArea, blosc_header_span
 from shardcore.formats.bloscpack.offsets import Slots
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -25,7 +25,7 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 WALK_WINDOW = 65536
-"""While chunks are small, the walk reads this many bytes at a time instead of each header alone."""
+"""Bytes that the walk reads at a time while chunks are small."""
 SMALL_CHUNK = 8192
 _STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
 BATCH = 4096
@@ -33,29 +33,40 @@ BATCH = 4096
 
 
 class ChunkWalk:
-    def __init__(self, geometry: BloscpackGeometry) -> None:
-        self._geometry = geometry
+    """The chunks from the first on, walked as far as requested. Thread-safe.
+
+    Attributes:
+        places: First byte of each chunk.
+        headers: Their headers, concatenated.
+        next: First byte of the next chunk.
+        end: Error that ended the walk.
+        cut: The walk ended at fewer bytes than a header has.
+    """
+
+    def __init__(self, area: ChunkArea) -> None:
+        self._area = area
         self._lock = threading.Lock()
         self.places = array("q")
         self.headers = bytearray()
-        self.next = geometry.first
+        self.next = area.first
         self.end: FormatError | None = None
         self.cut = False
 
     @property
     def done(self) -> bool:
-        if self._geometry.nchunks == UNKNOWN:
-            return self.end is not None or self.next == self._geometry.size
-        return self.end is not None or len(self.places) >= self._geometry.nchunks
+        if self._area.nchunks == UNKNOWN:
+            return self.end is not None or self.next == self._area.size
+        return self.end is not None or len(self.places) >= self._area.nchunks
 
     def to(self, source: Source, chunk: int, progress: Progress = no_progress) -> None:
         at, window = UNKNOWN, b""
         while (wanted := self._advance(chunk, at, window)) is not None:
             at, stop = wanted
             window = source.read(at, stop) if stop > at else b""
-            progress(min(at, self._geometry.size), self._geometry.size)
+            progress(min(at, self._area.size), self._area.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
+        """Add the chunks with headers in `window`, read from `start` on; return the next range to read, or None."""
         with self._lock:
             while len(self.places) <= chunk and not self.done:
                 self._take_many(chunk, start, window)
@@ -71,9 +82,10 @@ class ChunkWalk:
         return None
 
     def _take_many(self, chunk: int, start: int, window: bytes) -> None:
-        geometry = self._geometry
-        most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
-        at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
+        """Add the chunks that are wholly in the window, up to the first irregular one; faster than `_take` for each."""
+        area = self._area
+        most = chunk + 1 if area.nchunks == UNKNOWN else min(chunk + 1, area.nchunks)
+        at, last, digest = self.next - start, len(window) - HEADER_SIZE, area.digest
         if start == UNKNOWN or at < 0 or self.end is not None:
             return
         room, first = most - len(self.places), at
@@ -95,10 +107,10 @@ class ChunkWalk:
     def _wanted(self) -> tuple[int, int]:
         at = self.next
         small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
-        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
+        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._area.size)
 
     def _stop_short(self) -> None:
-        at, size = self.next, self._geometry.size
+        at, size = self.next, self._area.size
         self.cut = at < size
         message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
@@ -107,18 +119,20 @@ class ChunkWalk:
         number, stored = len(self.places), read_chunk_header(raw).ctbytes
         self.places.append(at)
         self.headers += raw
-        self.next = at + stored + self._geometry.digest
+        self.next = at + stored + self._area.digest
         if stored < HEADER_SIZE:
             self.end = FormatError(
                 f"ctbytes of chunk {number} is {stored}, less than its header takes: what follows cannot be found",
                 span=blosc_header_span(at),
             )
         else:
-            self.end = self._geometry.truncated(number, at, stored)
+            self.end = self._area.truncated(number, at, stored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllChunks:
+    """Every chunk of a file."""
+
     places: NDArray[np.int64]
     headers: NDArray[Any]
 
@@ -131,17 +145,23 @@ _NONE = AllChunks(np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
 
 
 class ChunkTable:
-    def __init__(self, source: Source, geometry: BloscpackGeometry, slots: Slots | None) -> None:
+    """Locations and headers of all chunks. Thread-safe.
+
+    Before `load` each is read on request, through the offsets or the walk; `load` reads every header.
+    """
+
+    def __init__(self, source: Source, area: ChunkArea, slots: Slots | None) -> None:
         self.source = source
-        self.geometry = geometry
+        self.area = area
         self.slots = slots
-        self.walk = ChunkWalk(geometry)
+        self.walk = ChunkWalk(area)
         self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:
-        if self.loaded or self.geometry.nchunks == UNKNOWN:
+        """Number of rows; chunks that the header counts but the file does not contain are damaged rows."""
+        if self.loaded or self.area.nchunks == UNKNOWN:
             return len(self.places)
-        return self.geometry.most
+        return self.area.most
 
     @property
     def loaded(self) -> bool:
@@ -156,6 +176,7 @@ class ChunkTable:
         return (self._all.value or _NONE).headers
 
     def place(self, chunk: int, source: Source | None = None) -> int:
+        """Return the first byte of a chunk."""
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
         if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
@@ -166,14 +187,16 @@ class ChunkTable:
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
+        """Return the first byte of a chunk by the walk, ignoring the offsets; errors as for `place`."""
         self.walk.to(source or self.source, chunk)
         if chunk < len(self.walk.places):
             return self.walk.places[chunk]
-        if self.walk.end is not None and (self.geometry.nchunks == UNKNOWN or chunk < self.geometry.nchunks):
+        if self.walk.end is not None and (self.area.nchunks == UNKNOWN or chunk < self.area.nchunks):
             raise FormatError(f"chunk {chunk} cannot be found: {self.walk.end.message}", span=self.walk.end.span)
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
+        """Return the offset slot of a chunk before `load`; -1 where no valid one exists."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)
@@ -192,26 +215,27 @@ class ChunkTable:
         return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
+        """Read the headers of all chunks; damage is not raised, chunks that are not found get -1."""
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> AllChunks:
-        believed = self.slots is not None and self.slots.used and self.slots.ascending
-        chunks = self._from_slots(source, progress) if believed else self._from_walk(source, progress)
+        use_slots = self.slots is not None and self.slots.used and self.slots.ascending
+        chunks = self._from_slots(source, progress) if use_slots else self._from_walk(source, progress)
         if self.slots is None or self._is_chained(chunks):
             return chunks
-        # The offsets contradict the chunks. When the walk comes to a good end, it is right.
+        # The offsets contradict the chunks. A walk without an error is right.
         walked = self._from_walk(source, progress)
         return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 
     def _is_chained(self, chunks: AllChunks) -> bool:
         if not len(chunks.places):
             return True
-        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.geometry.digest
-        return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
+        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.area.digest
+        return bool((chunks.places == np.append(self.area.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
         assert self.slots is not None
-        count = self.geometry.most
+        count = self.area.most
         known = min(self.slots.count, count)
         places = np.full(count, UNKNOWN, np.int64)
         places[:known] = self.slots.read(source, 0, known)
@@ -223,26 +247,26 @@ class ChunkTable:
             progress(int(batch[-1]) + 1 if len(batch) else 0, count)
         for chunk in np.flatnonzero(places == UNKNOWN).tolist():
             place = self._behind(places, headers, chunk)
-            if self.geometry.allows(place):
+            if self.area.allows(place):
                 places[chunk] = place
                 headers[chunk] = _headers_at(source, np.array([place]))[0]
         return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
         if chunk == 0:
-            return self.geometry.first
+            return self.area.first
         stored = int(headers["ctbytes"][chunk - 1])
         if places[chunk - 1] == UNKNOWN or stored < HEADER_SIZE:
             return UNKNOWN
-        return int(places[chunk - 1]) + stored + self.geometry.digest
+        return int(places[chunk - 1]) + stored + self.area.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
-        count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)
-        if self.geometry.nchunks == UNKNOWN and self.walk.cut:
-            count += 1  # bytes that begin a chunk and are too few for one
-        # Views, no copies: the walk has ended, and takes no further chunk.
+        count = found if self.area.nchunks == UNKNOWN else max(self.area.most, found)
+        if self.area.nchunks == UNKNOWN and self.walk.cut:
+            count += 1  # the incomplete header at the end
+        # Views without a copy are safe: the walk has ended and adds no further chunk.
         walked = np.frombuffer(self.walk.places, np.int64)
         read = CHUNK_HEADER.read(memoryview(self.walk.headers), count=found)
         if count == found:

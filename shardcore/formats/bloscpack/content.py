@@ -1,4 +1,4 @@
-"""The plain content: of one chunk, of all of them as a stream, of a range of uncompressed bytes."""
+"""Uncompressed content: of one chunk, of all chunks as a stream, of a byte range."""
 
 from __future__ import annotations
 
@@ -35,36 +35,40 @@ from shardcore.sources.wrapped import KeptSource
 T = TypeVar("T")
 
 GUESS = 65536
-"""Bytes read of a chunk whose length is unknown beforehand."""
+"""Bytes read of a chunk of unknown length."""
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
-"""Files of at most this many bytes are not worth starting threads for."""
+"""Largest file, in bytes, that is read without threads."""
 BATCH = 2**20
-"""Uncompressed bytes of the neighbours that a thread gets at once: few enough to be in its cache still when used."""
+"""Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
 CREDIBLE = 64
-"""A content is made room for at once when it is at most this many times as large as the file."""
+"""Memory for a content is allocated at once where it is at most this many times the size of the file."""
 SMALL_CHUNK = 2**18
-"""Chunks below this many uncompressed bytes are decompressed by one thread."""
+"""Chunks below this uncompressed size are decompressed by a single thread."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Plain bytes of neighbours that are held at a time, when they have more than the header states."""
+"""Uncompressed bytes of a batch that are held in memory where chunks are larger than the header says."""
 TRIED_WHOLE = 2**26
-"""Chunks of up to this many uncompressed bytes are expanded at once where they are only verified."""
+"""Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
 LARGE_CHUNK = 2**25
-"""Chunks of more than this many uncompressed bytes are decompressed one at a time, by several threads together."""
+"""Chunks above this uncompressed size are decompressed one at a time, by several threads each."""
 LARGE_PART = 2**24
-"""They are decompressed in parts of about so many uncompressed bytes where they are streamed."""
+"""Uncompressed bytes per part of a large chunk that is streamed."""
 
 
 class Decoder(Protocol):
+    """Function that decompresses a chunk: `decode.decompress`, or the same in a separate process."""
+
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """Return the uncompressed bytes of a chunk."""
+        """Raise FormatError or LimitExceeded for a damaged or too large chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
+    """Chunk as stored in the file."""
+
     number: int
     span: Span
     header: ChunkHeader
@@ -82,6 +86,8 @@ class _Later:
 
 
 class ChunkReader:
+    """Reads chunks, compares their checksums and decompresses them."""
+
     def __init__(self, source: Source, header: Header, table: ChunkTable, decoder: Decoder | None = None) -> None:
         self.source = source
         self.header = header
@@ -90,6 +96,7 @@ class ChunkReader:
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
+        """Read a chunk with its checksum, in one range where its length is known or can be estimated."""
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -103,11 +110,12 @@ class ChunkReader:
             return self._stored_at(number, walked, through)
 
     def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
+        """Return the uncompressed bytes of a chunk after comparing its checksum."""
         return self.decoded(self.stored(number, source), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         self.check(stored)
-        if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
+        if self.decoder is not None and stored.header.nbytes and not stored.header.memcpyed:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
         threads = THREADS if stored.header.nbytes > LARGE_CHUNK else 1
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
@@ -116,6 +124,10 @@ class ChunkReader:
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
+        """Yield the uncompressed bytes of the chunks `[first, last)` in order, large chunks in pieces.
+
+        A few chunks ahead are read and decompressed by threads, which end with the iterator.
+        """
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
@@ -125,6 +137,10 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
+        """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of them.
+
+        Of a small chunk these are all bytes; they are empty where the chunk ends before. Errors as for `plain`.
+        """
         first = 0
         for piece in self._pieces(stored, limit):
             if within < first + len(piece):
@@ -134,7 +150,7 @@ class ChunkReader:
 
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
         header = stored.header
-        if header.plain_copy or header.nbytes <= LARGE_CHUNK:
+        if header.memcpyed or header.nbytes <= LARGE_CHUNK:
             yield self.decoded(stored, limit=limit)
             return
         if header.nbytes > limit:
@@ -149,9 +165,14 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
+        """Read every chunk, compare its checksum and decompress it; yield its error or None, in order."""
         return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return the uncompressed bytes of all chunks.
+
+        Where the total is plausible for the size of the file, threads decompress each chunk directly into the result.
+        """
         starts = self.starts()
         total = int(starts[-1])
         if total > limit:
@@ -159,7 +180,7 @@ class ChunkReader:
         credible = total <= CREDIBLE * self.source.size
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
-        # A buffer around zeros that are not touched yet: filled in place, then given away without a copy.
+        # Filled in place and returned by `getvalue` without a copy.
         buffer = BytesIO(bytes(total))
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
         try:
@@ -178,14 +199,15 @@ class ChunkReader:
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return the uncompressed bytes `[start, stop)`, cut at the end of the content; reads only their chunks."""
         try:
-            first, skip = self.where(start)
+            first, skip = self.locate(start)
         except KeyAbsent:
             return b""
         if stop <= start:
             return b""
         try:
-            last = self.where(stop - 1)[0] + 1
+            last = self.locate(stop - 1)[0] + 1
         except KeyAbsent:
             last = None
         wanted, parts = stop - start, []
@@ -204,7 +226,8 @@ class ChunkReader:
             self.check(stored)
             decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
-    def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+    def locate(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+        """Return the chunk of an uncompressed byte, and the offset in that chunk."""
         size = self.header.chunk_size
         if not self.table.loaded and size > 0:
             total = self.header.plain_size
@@ -223,6 +246,7 @@ class ChunkReader:
         return number, offset - int(starts[number])
 
     def starts(self) -> NDArray[np.int64]:
+        """Return the uncompressed offset of each chunk and the total, int64, shape `(chunks + 1,)`; loads headers."""
         if self._starts is None:
             self.table.load()
             sizes = self.table.headers["nbytes"].astype(np.int64)
@@ -234,6 +258,7 @@ class ChunkReader:
         return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
 
     def _in_order(self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None) -> Iterator[T]:
+        """Apply `work` to batches of the chunks `[first, last)` and yield the results in order; threads work ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
         small = self.source.size <= SMALL_FILE
@@ -262,7 +287,7 @@ class ChunkReader:
             except SourceError:
                 raise
             except ShardError as error:
-                # The frames there would keep the bytes of each damaged chunk in memory.
+                # The traceback would keep the bytes of each damaged chunk in memory.
                 error.__cause__ = error.__context__ = None
                 found.append(error.with_traceback(None))
             else:
@@ -271,7 +296,7 @@ class ChunkReader:
 
     def _try(self, stored: Stored, tried: bool) -> None:
         header = stored.header
-        large = header.nbytes > TRIED_WHOLE and not header.plain_copy
+        large = header.nbytes > TRIED_WHOLE and not header.memcpyed
         if tried and (not large or header.nbytes <= TRIED_RATIO * header.ctbytes):
             self.decoded(stored)
             return
@@ -283,12 +308,16 @@ class ChunkReader:
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
+        """Return the uncompressed bytes of neighbouring chunks, read at once; the first error ends the list.
+
+        Chunks after `HELD` bytes, and large ones, are returned as `_Later`.
+        """
         given: list[bytes | ShardError | _Later] = []
         held = 0
         try:
             source = self._block(numbers)
             for number in numbers:
-                # The header said how large they are; the chunks may say something else.
+                # Chunks may be larger than the header says.
                 if held > HELD:
                     given.append(_Later(number))
                     continue
@@ -304,6 +333,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
+        """Read adjacent chunks in one range and return them as a source; the file itself where they are apart."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -311,7 +341,7 @@ class ChunkReader:
             start, end = self.table.place(first), self.table.place(last)
         except (FormatError, KeyAbsent):
             return self.source
-        stop = min(end + self._likely_size(last, end), self.table.geometry.size)
+        stop = min(end + self._likely_size(last, end), self.table.area.size)
         if not start < stop <= start + 2 * BATCH:
             return self.source
         return KeptSource(self.source, start, self.source.read(start, stop))
@@ -319,8 +349,8 @@ class ChunkReader:
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
         size = self.header.chunk_size
         if size <= 0 and (rows := len(self.table)) > 0:
-            # Chunks without uncompressed bytes, or of sizes that nobody states: by what they have in the file.
-            size = max(self.table.geometry.size // rows, 1)
+            # Unknown or zero chunk_size: estimate it by the average stored size.
+            size = max(self.table.area.size // rows, 1)
         count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
         numbers = self._numbers(first, last)
         while batch := list(islice(numbers, count)):
@@ -345,7 +375,7 @@ class ChunkReader:
             return UNKNOWN
 
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
-        size = self.table.geometry.size
+        size = self.table.area.size
         data = source.read(place, min(place + self._likely_size(number, place), size))
         header, strange = read_chunk_header(data, place=Span("", place, max(place, size))), None
         try:
@@ -353,7 +383,7 @@ class ChunkReader:
         except Unsupported as error:
             strange = error
         need = header.ctbytes + self.header.checksum.size
-        if (cut := self.table.geometry.truncated(number, place, header.ctbytes)) is not None:
+        if (cut := self.table.area.truncated(number, place, header.ctbytes)) is not None:
             raise strange or cut
         if need > len(data):
             data += source.read(place + len(data), place + need)
@@ -365,6 +395,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
+        """Return the size of a chunk and its checksum, an upper bound, or `GUESS` where neither is known."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

@@ -1,11 +1,11 @@
-"""Uncompressed bytes out of a chunk: `blosc2`, after the structural check and with two remedies.
+"""Decompression of chunks with `blosc2`, after the structural check and with two corrections.
 
-`blosc2` reads Blosc-1 chunks, with two exceptions that it does not notice or wrongly refuses:
+`blosc2` reads Blosc-1 chunks, except in two cases:
 
-- bit shuffle in blocks that are not whole elements: the bytes after the last whole element come back as
-  garbage. The flag is cleared in a copy, and the bit shuffle undone here;
-- chunks of Blosc before 1.5 leave flag 0x10 clear although blocks of their sizes are never split: it is set
-  in a copy.
+- Bit shuffle where nbytes or blocksize is no multiple of typesize: the bytes after the last whole element are
+  returned wrong, without an error. The flag is cleared in a copy, and the bit shuffle undone here.
+- Chunks of Blosc before 1.5 have flag 0x10 clear although blocks of their sizes are never split; `blosc2` refuses
+  them. The flag is set in a copy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20
-"""Uncompressed bytes whose bits are spread out at a time; spread out they take eight times as much."""
+"""Uncompressed bytes unshuffled at a time; their unpacked bits take eight times as much memory."""
 
 
 def decompress(
@@ -51,15 +51,27 @@ def decompress(
     threads: int = 1,
     out: memoryview | None = None,
 ) -> bytes:
+    """Check a chunk and decompress it; releases the interpreter lock, so threads can decompress chunks in parallel.
+
+    Args:
+        chunk: Exactly the bytes of the chunk, header included.
+        limit: Uncompressed bytes allowed.
+        place: Location of the chunk, for errors.
+        threads: Threads for this one call; useful for a single large chunk.
+        out: Writable buffer of exactly the uncompressed size, filled instead of allocating one.
+
+    Returns:
+        The uncompressed bytes; empty with `out`.
+    """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
         raise FormatError(
-            f"the chunk holds {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
+            f"the chunk has {plural(header.nbytes, 'uncompressed byte')}, not {grouped_digits(len(out))}", span=place
         )
     if header.nbytes == 0:
         return b""
     charge_expanded(header.nbytes)
-    if header.plain_copy:
+    if header.memcpyed:
         plain = memoryview(chunk)[HEADER_SIZE:]
     elif _has_bit_shuffled_tail(header):
         plain = memoryview(_undo_bit_shuffle(_run(_patched(chunk, header), threads, None, place), header))
@@ -79,13 +91,15 @@ def blosc_task(header: dict[str, Any], chunk: bytes) -> tuple[dict[str, Any], by
 def decompress_isolated(
     decoder: IsolatedDecoder, chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> bytes:
+    """Decompress a chunk in a separate process; errors as for `decompress`."""
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
 
 def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
+    """Split a chunk into chunks of fewer blocks, so that it need not be decompressed at once."""
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
-    # A short last block goes with the one before it: alone it would be a chunk of another block size.
+    # A short last block stays with the one before it: alone it would have another blocksize.
     full, step = header.nbytes // header.blocksize, max(most // header.blocksize, 1)
     for first in range(0, full, step):
         last = first + step if first + step < full else header.nblocks
@@ -97,6 +111,7 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
 
 
 def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
+    """Check that every stream of a chunk decompresses, in pieces, without keeping the result."""
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     short = header.nbytes % header.blocksize
@@ -105,7 +120,7 @@ def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = 
         plain = short if last else header.blocksize // header.streams
         for at, size in zip(ats, sizes, strict=True):
             if at < 0 or size == plain:
-                continue  # the other streams of a short last block, and what is stored as it is
+                continue  # missing streams of a short last block, and streams stored uncompressed
             first = at + STREAM_LENGTH.size
             pieces = (view[low : min(low + _PIECE, first + size)] for low in range(first, first + size, _PIECE))
             for _ in decompress_stream(codec, pieces, limit=plain, expected=plain, span=place):
@@ -124,7 +139,7 @@ def _lacks_split_flag(header: ChunkHeader) -> bool:
 def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
     flags = header.flags
     if _has_bit_shuffled_tail(header):
-        flags &= ~int(Flag.BIT_SHUFFLE)  # as a number: the complement of a Flag loses the codec's bits
+        flags &= ~int(Flag.BIT_SHUFFLE)  # int, because the complement of an IntFlag clears the codec bits
     if _lacks_split_flag(header):
         flags |= Flag.NOT_SPLIT
     copy = bytearray(chunk)
@@ -134,12 +149,14 @@ def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
 
 @cache
 def _blosc2() -> ModuleType:
+    """Import `blosc2` at the first chunk, because that takes a quarter of a second."""
     blosc2 = import_module("blosc2")
     blosc2.set_releasegil(True)
     return blosc2
 
 
 def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
+    """Call `decompress2`, which checks the length of its input and does not use the global context."""
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
@@ -157,6 +174,11 @@ def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
 
 
 def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
+    """Undo the bit shuffle in place, in blocks of equal size, one per row.
+
+    In a block of n elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first. Bytes after the
+    last whole element are unchanged. Blocks whose n is no multiple of 8 were not shuffled.
+    """
     elements = blocks.shape[1] // typesize
     if elements == 0 or elements % 8:
         return

@@ -1,4 +1,4 @@
-"""From an element of the array to a plain byte: `[24,40]` as NumPy counts, or `[7]` where no array is described."""
+"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]` by the typesize where no array is described."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.shards.trace import Look
 
-BYTE_WHY = "Chunks know nothing of elements: they hold raw bytes, so the element becomes the byte it begins with."
+BYTE_WHY = "Chunks contain bytes, not elements, so the lookup continues with the first byte of the element."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
@@ -28,6 +28,14 @@ def index_text(index: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Element:
+    """Element with its number in the uncompressed content.
+
+    Attributes:
+        number: Number of the element in storage order.
+        itemsize: Bytes of an element.
+        how: Computation of the number, as a sentence without its full stop.
+    """
+
     number: int
     itemsize: int
     how: str
@@ -39,9 +47,11 @@ class Element:
     @property
     def sentence(self) -> str:
         sizes = plural(self.itemsize, "byte")
-        return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
+        return (
+            f"{self.how}; {sizes} each: its first uncompressed byte is {self.number} × {self.itemsize} = {self.byte}."
+        )
 
-    def tell(self, look: Look, *places: Span) -> None:
+    def report(self, look: Look, *places: Span) -> None:
         look.step(
             "Which byte",
             self.sentence,
@@ -53,18 +63,17 @@ class Element:
         )
 
 
-def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
+def report_none(error: KeyAbsent, look: Look, *places: Span) -> None:
     look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
+    """Return an element of an array; negative numbers count from the end, as in NumPy."""
     shape = array.shape
     key = index_text(index)
     if len(index) != len(shape):
         axes = plural(len(shape), "axis", "axes")
-        raise UsageError(
-            f"the array has {axes}, {_times(shape)}, and {key} names {len(index)}: give one number for each"
-        )
+        raise UsageError(f"the array has {axes}, {_times(shape)}, and {key} has {len(index)}: give one number per axis")
     places = [at + length if at < 0 else at for at, length in zip(index, shape, strict=True)]
     if any(not 0 <= at < length for at, length in zip(places, shape, strict=True)):
         raise KeyAbsent(key, f"there is no element {key}; the array is {_times(shape)}")
@@ -72,17 +81,18 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     if array.order != "C":
         strides = [math.prod(shape[:axis]) for axis in range(len(shape))]
     number = sum(at * stride for at, stride in zip(places, strides, strict=True))
-    # Of the axis that runs fastest the factor is 1.
-    told = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
-    how = f"{told} = {number}" if len(shape) > 1 else f"{number}"
+    # The factor of the fastest axis is 1 and left out.
+    terms = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
+    how = f"{terms} = {number}" if len(shape) > 1 else f"{number}"
     where = f"Element {key} of {_times(shape)} is number {how}, in {array.order} order"
     return Element(number, array.dtype.itemsize, where)
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
+    """Return an element of a content without array metadata; `typesize` is 0 in version 1, `size` -1 where unknown."""
     key = index_text(index)
     if not typesize:
-        raise UsageError(f"{key}: version 1 does not say how many bytes an element has; request a byte, as @8")
+        raise UsageError(f"{key}: version 1 does not store the size of an element; request a byte, such as @8")
     if len(index) != 1 or index[0] < 0:
         raise UsageError(f"{key}: no array is described here, so elements have one number each, from 0: [7]")
     number = index[0]

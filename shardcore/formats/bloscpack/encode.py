@@ -1,7 +1,7 @@
-"""Compressing chunks with python-blosc, the Blosc 1 library that the reference implementation uses.
+"""Compressing chunks with python-blosc, the Blosc 1 library of the reference implementation.
 
-The library is reported to release the interpreter lock. It then compresses without its global state: several threads at
-once, one thread per chunk, and `BLOSC_*` variables of the environment are ignored. Equal input gives equal bytes.
+The library is configured to release the interpreter lock. It then compresses without its global state: several
+threads at once, one per chunk, and without the `BLOSC_*` environment variables. Equal input gives equal bytes.
 
 Bit shuffle is not written: readers based on Blosc 2 decode it differently where the number of elements per block is
 not a multiple of 8.
@@ -37,12 +37,22 @@ _VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
+    """Compression settings of chunks.
+
+    Attributes:
+        codec: One of `CODECS`.
+        level: 0 to 9.
+        shuffle: Shuffle bytes.
+        typesize: Bytes per element; a chunk that is no multiple of it is compressed with typesize 1.
+    """
+
     codec: str
     level: int
     shuffle: bool
     typesize: int
 
     def chunk(self, plain: bytes) -> bytes:
+        """Return a chunk that decompresses to these bytes; a memcpy where the library's chunk does not."""
         if plain and self.level:
             blosc = _blosc()
             shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE
@@ -52,7 +62,7 @@ class Recipe:
         return write_chunk_header(self.copy_header(len(plain))) + plain
 
     def copy_header(self, size: int) -> ChunkHeader:
-        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.PLAIN_COPY | Flag.NOT_SPLIT)
+        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.MEMCPYED | Flag.NOT_SPLIT)
         flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
         return ChunkHeader(_VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
 
@@ -63,6 +73,7 @@ class Recipe:
 def compressed(
     plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
 ) -> Iterator[bytes]:
+    """Compress contents into chunks, in order; threads compress up to `AHEAD` chunks ahead."""
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
@@ -72,7 +83,7 @@ def compressed(
         yield from map(recipe.chunk, [] if first is None else [first])
         return
     numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
-    # Cancelling and budgets hold for the input as in the caller's thread.
+    # Context variables carry cancellation and budgets into the threads that read the input.
     context = copy_context()
 
     def one() -> tuple[int, bytes] | None:

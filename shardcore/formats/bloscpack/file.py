@@ -1,4 +1,4 @@
-"""An open Bloscpack file: its source, what opening read of it, and what was learned since."""
+"""An open Bloscpack file: its headers, offsets, chunks and metadata."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 
 class BloscpackFile:
+    """One Bloscpack file. Thread-safe."""
+
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
         self.source = source
         self.header = header
         self.metadata = metadata
         self.offsets = offsets
-        self.table = ChunkTable(source, offsets.geometry, offsets.slots)
+        self.table = ChunkTable(source, offsets.area, offsets.slots)
         self.content = ChunkReader(source, header, self.table)
         self._end: Once[int] = Once()
         self._complete: Once[bool] = Once()
@@ -58,11 +60,12 @@ class BloscpackFile:
     def close(self) -> None:
         self.source.close()
 
-    # --- the parts of the file -------------------------------------------------------------------------------------
+    # --- sections --------------------------------------------------------------------------------------------------
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        size, first = self.source.size, self.offsets.geometry.first
+        """Sections that tile the file; until the chunks are loaded, the section of the chunks ends with the file."""
+        size, first = self.source.size, self.offsets.area.first
         claims = [section("header", 0, self.header.size)]
         if self.metadata is not None:
             claims.append(section("metadata", self.metadata.start, self.metadata.stop))
@@ -76,21 +79,22 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
+        """One past the last checksum; the end of the file until the chunks are loaded."""
         if not self.table.loaded:
-            return self.offsets.geometry.size
+            return self.offsets.area.size
         return self._end.get(self._last_end)
 
     def _last_end(self) -> int:
-        geometry = self.offsets.geometry
+        area = self.offsets.area
         if not len(self.table.places):
-            return geometry.first
-        ends = geometry.stops(self.table.places, self.table.headers)
-        return min(max(int(ends.max()) + geometry.digest, geometry.first), geometry.size)
+            return area.first
+        ends = area.stops(self.table.places, self.table.headers)
+        return min(max(int(ends.max()) + area.digest, area.first), area.size)
 
     def _has_all_chunks(self) -> bool:
         return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
 
-    # --- the references --------------------------------------------------------------------------------------------
+    # --- references ------------------------------------------------------------------------------------------------
 
     @property
     def offset_table(self) -> OffsetTable:
@@ -100,21 +104,22 @@ class BloscpackFile:
             data = self.source.read(offsets.start + first * OFFSET.size, offsets.start + last * OFFSET.size)
             return OFFSET.read(data, count=last - first)
 
-        return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.geometry, read)
+        return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.area, read)
 
     def links(self) -> Iterator[Links]:
+        """Yield the references to chunks: offset slots, or else the length of the chunk before."""
         table = self.table
         if not table.loaded:
             return
         numbers = np.flatnonzero(table.places != UNKNOWN)
         starts = table.places[numbers]
-        stops = table.geometry.stops(starts, table.headers[numbers]) + table.geometry.digest
+        stops = table.area.stops(starts, table.headers[numbers]) + table.area.digest
 
         def pointer(at: int) -> tuple[Span, str]:
             number, slots = int(numbers[at]), table.slots
             if slots is not None and slots.place(table.source, number) == starts[at]:
                 span = self.offset_table.pointer_span(number)
-                return span, f"Slot {number} of the offsets has the start of chunk {number} begins."
+                return span, f"Slot {number} of the offsets has the start of chunk {number}."
             if number == 0 or table.places[number - 1] == UNKNOWN:
                 return Span("", 0, self.header.size), "The first chunk follows the header."
             before = blosc_header_span(int(table.places[number - 1]))
@@ -122,13 +127,15 @@ class BloscpackFile:
 
         yield Links(starts, stops, pointer)
 
-    # --- the metadata ----------------------------------------------------------------------------------------------
+    # --- metadata --------------------------------------------------------------------------------------------------
 
     def metadata_text(self) -> bytes:
+        """Return the uncompressed metadata text; empty without a metadata section."""
         metadata = self.metadata
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
 
     def metadata_value(self) -> Any:
+        """Return the value of the metadata text, parsed once; None without a metadata section."""
         if self.metadata is None:
             return None
         value = self._value.get(self._parsed)
@@ -137,6 +144,7 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
+        """Return the value, or the error of the text; source errors are raised, because a later read may succeed."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())

@@ -1,4 +1,4 @@
-"""One Bloscpack file that is being written: header, metadata, offsets, and chunk after chunk with its digest."""
+"""Writing one Bloscpack file: header, metadata, offsets, then each chunk with its checksum."""
 
 from __future__ import annotations
 
@@ -43,6 +43,21 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
+    """Options of the writer.
+
+    Attributes:
+        codec: One of `encode.CODECS`.
+        level: 0 to 9.
+        shuffle: Shuffle bytes.
+        typesize: Bytes of an element; None: itemsize of the array, else 8.
+        chunk_size: Uncompressed bytes of every chunk but the last.
+        checksum: The checksum after every chunk.
+        offsets: Write offsets.
+        spare: Spare offset slots; None: ten per chunk.
+        metadata_codec: `none` or `zlib`.
+        exact: Keep the chunk size exactly, with a typesize that divides it.
+    """
+
     codec: str = "blosclz"
     level: int = 7
     shuffle: bool = True
@@ -67,6 +82,7 @@ class Packing:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
+        """Return the chunks of `size` uncompressed bytes; `itemsize` is None for content that is no array."""
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
         typesize = self.typesize or known
         if self.exact:
@@ -84,6 +100,7 @@ class Packing:
         return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
+        """Return the metadata section, with JSON without spaces as the reference writes it; b"" for None."""
         if value is None:
             return b""
         text = json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -123,7 +140,8 @@ class NewFile:
         return HEADER_V3.size + len(self._metadata)
 
     def write(self, chunks: Iterable[bytes]) -> None:
-        # The first offset is known; of a small file it is the only one.
+        """Write the file; the offsets are -1 until all chunks are written ("Description of the offsets entries")."""
+        # The offset of chunk 0 is known; a file of one chunk needs no second write.
         self._begin(self.first)
         self._file.prove()
         digest = self._packing.checksum.compute
@@ -139,6 +157,7 @@ class NewFile:
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
+        """Compute the sizes for a content of which only the size is known, as if nothing were compressed."""
         self._begin()
         sizes = self._shape.sizes
         for size in dict.fromkeys(sizes.tolist()):
@@ -167,14 +186,14 @@ class NewFile:
             place, stop = int(places[row]), int(stops[row])
             header = read_chunk_header(bytes(self._headers), row * CHUNK_HEADER.size)
             spans = (Span("", place, stop), *([Span("", stop, stop + digest)] if digest else []))
-            codec = "none" if header.plain_copy else header.codec_name
+            codec = "none" if header.memcpyed else header.codec_name
             extras = {"offset": place, "typesize": header.typesize, "filter": header.filter_name}
             return ObjectRef(
                 str(row), row, spans, header.nbytes, stop - place, codec=codec, kind="chunk", extras=extras
             )
 
         columns = ObjectColumns.of(np.arange(len(rows)), places, stops, rows["nbytes"].astype(np.int64))
-        objects = ColumnObjects(columns, lambda asked: [str(row) for row in asked.tolist()], ref)
+        objects = ColumnObjects(columns, lambda rows: [str(row) for row in rows.tolist()], ref)
         return PlannedFile(name, size, tile(claims, size)[0], objects)
 
     @property
@@ -182,6 +201,7 @@ class NewFile:
         return CHUNK_HEADER.read(bytes(self._headers), count=len(self._headers) // CHUNK_HEADER.size)
 
     def _begin(self, offset: int = UNKNOWN) -> None:
+        """Write the parts before the chunks; `offset` is that of chunk 0, the other slots are -1."""
         shape, packing = self._shape, self._packing
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(

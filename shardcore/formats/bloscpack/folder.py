@@ -1,4 +1,4 @@
-"""Folders: a column or a table of bcolz, or Bloscpack files side by side, recognised and opened."""
+"""Detecting and opening folders: a bcolz column or table, or a folder of Bloscpack files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.bcolz_column import BloscpackColumn
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
 from shardcore.formats.bloscpack.bcolz_table import BloscpackTable
-from shardcore.formats.bloscpack.file_folder import BloscpackFiles, is_files
+from shardcore.formats.bloscpack.files_dataset import BloscpackFiles, is_files
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Folder
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
+    """Detect a table by `__rootdirs__`, a column by `data`, `meta/sizes` and `meta/storage`, else `.blp` files."""
     if is_table(folder):
         return Verdict(Certainty.BESIDE, f"bcolz table, {ROOTDIRS}")
     if is_column(folder):
@@ -28,6 +29,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | BloscpackFiles:
+    """Open a column, a table or a folder of files; the files are opened when needed."""
     if is_table(folder):
         return BloscpackTable(folder, context)
     if is_column(folder):

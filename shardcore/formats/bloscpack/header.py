@@ -17,6 +17,21 @@ MAX_CHUNKS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
+    """Header fields; -1 is an unknown value ("Description of the header entries").
+
+    Attributes:
+        record: Layout of this version.
+        values: The fields as stored, by name.
+        version: 1, 2 or 3.
+        options: Bits of `HeaderOption`.
+        checksum: The checksum after every chunk.
+        typesize: Bytes of one element; 0 in version 1, which does not have it.
+        chunk_size: Uncompressed bytes of every chunk but the last.
+        last_chunk: Uncompressed bytes of the last chunk.
+        nchunks: Number of chunks.
+        max_app_chunks: Number of spare offset slots.
+    """
+
     record: Record
     values: dict[str, Any]
     version: int
@@ -46,6 +61,7 @@ class Header:
 
     @property
     def plain_size(self) -> int:
+        """Uncompressed bytes of the content; -1 where unknown."""
         if self.nchunks == 0:
             return 0
         if UNKNOWN in (self.nchunks, self.last_chunk):
@@ -62,6 +78,7 @@ class Header:
 
 
 def header_size(data: bytes) -> int:
+    """Return the size of the header from its first five bytes or more."""
     if data[:4] != MAGIC[: len(data)] or not data:
         raise BadMagic(
             f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}",
@@ -71,11 +88,19 @@ def header_size(data: bytes) -> int:
         raise Truncated("the file ends before its version, byte 4", span=Span("", 0, len(data)))
     version = data[4]
     if version not in VERSIONS:
-        raise Unsupported(f"Bloscpack version {version} is not known; 1, 2 and 3 are", span=Span("", 4, 5))
+        raise Unsupported(f"Bloscpack version {version} is not supported (supported: 1, 2, 3)", span=Span("", 4, 5))
     return HEADERS[version].size
 
 
 def read_header(data: bytes) -> Header:
+    """Read and check the header in `data`, the first 32 bytes of the file or fewer.
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Unsupported: The version is none of 1, 2 and 3.
+        Truncated: The bytes end before the header.
+        FormatError: A field is impossible.
+    """
     header_size(data)
     record = HEADERS[data[4]]
     values = record.read_one(data, place=Span("", 0, len(data)))
@@ -100,6 +125,7 @@ def write_header(header: Header) -> bytes:
 
 
 def check_slots(header: Header, table: int, size: int) -> None:
+    """Check that the offsets fit in the file, before anything is read or allocated for them."""
     stop = table + header.slots * OFFSET.size
     if stop > size:
         raise Truncated(
@@ -115,7 +141,7 @@ def _check(header: Header) -> None:
         _refuse(
             header,
             "options",
-            f"option bits {header.options & ~allowed:#04x} are set, which mean nothing in version {header.version}",
+            f"option bits {header.options & ~allowed:#04x} are set, which are undefined in version {header.version}",
         )
     for name, value in (("chunk_size", header.chunk_size), ("last_chunk", header.last_chunk)):
         if not UNKNOWN <= value <= MAX_CHUNK:

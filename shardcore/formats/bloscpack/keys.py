@@ -1,7 +1,7 @@
-"""The keys of a Bloscpack file.
+"""Keys of a Bloscpack file.
 
-`5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `[3,4]` the one that holds that element of the array;
-`all` is the whole content.
+`5` is chunk 5, `@1000` the chunk with uncompressed byte 1000, `[3,4]` the chunk with that element of the array, and
+`all` the whole content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ALL = "all"
 """The key of the whole content."""
 
 
-class KeyRequest(Enum):
+class KeyKind(Enum):
     CHUNK = ""
     BYTE = "@"
     ELEMENT = "["
@@ -26,23 +26,32 @@ class KeyRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BloscpackKey:
-    asked: KeyRequest
+    """Parsed key.
+
+    Attributes:
+        kind: Kind of the request.
+        number: Chunk number or uncompressed byte; 0 otherwise.
+        index: Index of an element along each axis.
+    """
+
+    kind: KeyKind
     number: int = 0
     index: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        if self.asked is KeyRequest.ELEMENT:
+        if self.kind is KeyKind.ELEMENT:
             return index_text(self.index)
-        return ALL if self.asked is KeyRequest.ALL else f"{self.asked.value}{self.number}"
+        return ALL if self.kind is KeyKind.ALL else f"{self.kind.value}{self.number}"
 
 
 def parse_key(text: str) -> BloscpackKey:
+    """Parse a key; raise UsageError where it has none of the four forms."""
     if text == ALL:
-        return BloscpackKey(KeyRequest.ALL)
+        return BloscpackKey(KeyKind.ALL)
     if (index := parse_index(text)) is not None:
-        return BloscpackKey(KeyRequest.ELEMENT, index=index)
+        return BloscpackKey(KeyKind.ELEMENT, index=index)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
+        forms = "the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an element, or `all`"
         raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
-    return BloscpackKey(KeyRequest.BYTE if text.startswith("@") else KeyRequest.CHUNK, int(digits))
+    return BloscpackKey(KeyKind.BYTE if text.startswith("@") else KeyKind.CHUNK, int(digits))

@@ -1,10 +1,9 @@
-"""The bytes of a Bloscpack file, and the rules on where its parts lie, stated once.
+"""The records of a Bloscpack file and the rules for the locations of its parts ("Bloscpack Format").
 
-    header | metadata section (option bit 1) | offsets (option bit 0) | chunk | digest | chunk | digest | ...
+    header | metadata section (option bit 1) | offsets (option bit 0) | chunk | checksum | chunk | checksum | ...
 
-Everything is little-endian. Three versions exist; they differ in the header, in the spare offsets and in
-the metadata. Each chunk is a Blosc-1 buffer with a 16-byte header of its own; see `blosc1.py` for what lies
-inside.
+All numbers are little-endian. The three versions differ in the header, in the spare offsets and in the metadata.
+Each chunk is a Blosc-1 buffer with its own 16-byte header; see `blosc1.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from shardcore.model.table import PointerTable
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
 MAX_CHUNK = 2**31 - 1 - 16
-"""The largest uncompressed size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
+"""Largest uncompressed size of a chunk: a Blosc buffer has at most 2^31 - 1 bytes with its 16-byte header."""
 CHUNK_SIZE = 1 << 20
-"""Uncompressed bytes of a chunk by default."""
+"""Default uncompressed size of a chunk."""
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
 
@@ -40,20 +39,24 @@ BLOSC_SOURCE = "Blosc chunk format, "
 
 
 class HeaderOption(IntFlag):
+    """Bits of `options`; the other six must be 0."""
+
     OFFSETS = 0x01
     METADATA = 0x02
 
 
 class Flag(IntFlag):
+    """Low five bits of `flags` in a Blosc header; bits 5 to 7 are the codec."""
+
     BYTE_SHUFFLE = 0x01
-    PLAIN_COPY = 0x02
+    MEMCPYED = 0x02
     BIT_SHUFFLE = 0x04
     RESERVED = 0x08
     NOT_SPLIT = 0x10
 
 
 CODECS = ("blosclz", "lz4", "snappy", "zlib", "zstd")
-"""Bits 5 to 7 of `flags`, by number. `lz4hc` writes what `lz4` reads and shares its number."""
+"""Codecs by number, bits 5 to 7 of `flags`. `lz4hc` shares the number of `lz4`."""
 
 _MAGIC_FIELD = Field("magic", ("u1", 4), Role.MAGIC, "The letters `blpk`.", MAGIC)
 _SIZE_FIELDS = (
@@ -67,11 +70,11 @@ _SIZE_FIELDS = (
         "checksum",
         "u1",
         Role.CODEC,
-        "Which digest follows every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
+        "The checksum after every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
         "7 sha384, 8 sha512.",
-        differs=Differs("adler32 costs 32 bytes for each chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
+        differs=Differs("adler32 costs 32 bytes per chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
     ),
-    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; only informs: each chunk has its own."),
+    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; informative, because each chunk has its own."),
     Field("chunk_size", "<i4", Role.SIZE, "Uncompressed bytes of every chunk but the last; -1 when unknown."),
     Field("last_chunk", "<i4", Role.SIZE, "Uncompressed bytes of the last chunk; -1 when unknown."),
     Field(
@@ -81,7 +84,7 @@ _SIZE_FIELDS = (
         "Number of chunks; -1 when unknown: all up to the end of the file.",
         differs=Differs(
             "-1 means that the number is not known, and chunks continue to the end of the file",
-            "the reference reads nothing at all from such a file",
+            "the reference returns no content of such a file",
         ),
     ),
 )
@@ -147,19 +150,17 @@ METADATA_HEADER = Record(
             "meta_checksum",
             "u1",
             Role.CODEC,
-            "Which digest ends the section, numbered as in `checksum`; it covers the stored text.",
+            "The checksum at the end of the section, numbered as in `checksum`; it covers the stored text.",
         ),
-        Field("meta_codec", "u1", Role.CODEC, "How the text is stored: 0 plain, 1 compressed by zlib."),
+        Field("meta_codec", "u1", Role.CODEC, "Codec of the text: 0 none, 1 zlib."),
         Field(
             "meta_level",
             "u1",
             Role.NUMBER,
             "Requested compression level.",
-            differs=Differs(
-                "it has to be 0 where the text is stored plain", "writers leave the level set, 6, even then: ignore it"
-            ),
+            differs=Differs("it must be 0 where the codec is 0", "writers store 6 even then: ignore it"),
         ),
-        Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata: the text, decompressed."),
+        Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata text."),
         Field(
             "max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata, so that it can grow in place."
         ),
@@ -169,7 +170,7 @@ METADATA_HEADER = Record(
             Role.SIZE,
             "Bytes of the stored metadata; zeros fill the rest of the reserved bytes.",
         ),
-        Field("user_codec", ("u1", 8), Role.UNUSED, "Room for what a codec of one's own needs; zero."),
+        Field("user_codec", ("u1", 8), Role.UNUSED, "Reserved for other codecs; zero."),
     ),
 )
 
@@ -184,7 +185,7 @@ OFFSET = Record(
             "First byte of the chunk, its Blosc header, in the file; -1 in spare slots, and when not filled in.",
             differs=Differs(
                 "offsets are for accelerated seeking",
-                "the reference never reads by them, only appends: files with wrong offsets may be around",
+                "the reference uses them only to append, so wrong offsets may exist",
             ),
         ),
     ),
@@ -200,15 +201,15 @@ CHUNK_HEADER = Record(
             "flags",
             "u1",
             Role.FLAGS,
-            "0x01 byte shuffle, 0x02 plain copy, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
+            "0x01 byte shuffle, 0x02 memcpyed, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
         Field(
-            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; the shuffles sort by place in the element."
+            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; shuffling groups them by their position."
         ),
-        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk: decompressed."),
+        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
-        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the digest."),
+        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the checksum."),
     ),
 )
 
@@ -234,10 +235,10 @@ STREAM_LENGTH = Record(
 SENTENCES = {
     "header": "Version and options of the file; sizes and number of its chunks.",
     "metadata": "JSON text about the content, with room to grow and its own checksum.",
-    "offsets": "Where each chunk begins; spare slots, -1, are for chunks that are appended later.",
-    "chunks": "The content: compressed chunks, each followed by its digest.",
+    "offsets": "First byte of each chunk; spare slots, -1, are for chunks that are appended later.",
+    "chunks": "The content: compressed chunks, each followed by its checksum.",
     "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
-    "unknown": "These bytes belong to no chunk that can be found.",
+    "unknown": "These bytes do not belong to any chunk that was found.",
 }
 _ROLES = {
     "header": SectionRole.HEADER,
@@ -258,7 +259,9 @@ def blosc_header_span(place: int) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class BloscpackGeometry:
+class ChunkArea:
+    """Bytes of a file in which chunks can be; `nchunks` is -1 where unknown, `digest` the bytes of a checksum."""
+
     first: int
     nchunks: int
     digest: int
@@ -266,10 +269,12 @@ class BloscpackGeometry:
 
     @property
     def most(self) -> int:
+        """Number of rows: at most as many as fit in the file, plus one where the header counts more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
+        """Return True where a chunk header can begin: after the offsets, and complete before the end of the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -288,6 +293,7 @@ class BloscpackGeometry:
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
+        """Return one past each chunk without its checksum, cut at the end of the file; -1 where it is not found."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 
@@ -295,18 +301,18 @@ class BloscpackGeometry:
 class OffsetTable(PointerTable):
     layout = OFFSET
     pointer = "offset"
-    used = (Use.INDEX, "offsets of chunks", "8 bytes for each chunk.")
+    used = (Use.INDEX, "offsets of chunks", "8 bytes per chunk.")
     unused = (Use.SLACK, "spare offsets", "Offset slots, -1, for chunks that are appended later.")
 
     def __init__(
-        self, start: int, rows: int, chunks: int, geometry: BloscpackGeometry, read: Callable[[int, int], NDArray[Any]]
+        self, start: int, rows: int, chunks: int, area: ChunkArea, read: Callable[[int, int], NDArray[Any]]
     ) -> None:
         super().__init__(start, rows, read)
         self.chunks = chunks
-        self.geometry = geometry
+        self.area = area
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        states = np.where(self.geometry.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
+        states = np.where(self.area.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
         return np.where(rows["offset"] == UNKNOWN, State.UNUSED, states).astype(np.uint8)
 
     def _target(self, number: int, row: Any) -> Span:
@@ -318,7 +324,7 @@ class OffsetTable(PointerTable):
     def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
         if state is not State.UNUSED:
             return {}
-        return {"offset": "-1: a spare slot" if number >= self.geometry.nchunks else "-1: not filled in"}
+        return {"offset": "-1: a spare slot" if number >= self.area.nchunks else "-1: not filled in"}
 
     def _object_row(self, number: int, row: Any) -> int | None:
         return number if number < self.chunks else None

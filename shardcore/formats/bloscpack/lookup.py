@@ -1,4 +1,4 @@
-"""Finding a chunk, by its number, by a plain byte or by an element in it, and telling how."""
+"""Looking up a chunk by number, uncompressed byte or element, with the steps of the trace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
-from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
+from shardcore.formats.bloscpack.elements import Element, element_at, element_of, report_none
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyKind, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
     CHUNK_HEADER,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 WALK_STEPS = 20
-"""Chunks that a trace tells one by one while it follows the chunks from the first."""
+"""Most chunks of a walk that a trace shows as steps."""
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
 WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk."
 PAST_WHY = "The uncompressed size follows from the header: a byte past it is in no chunk."
-COUNT_WHY = "Chunks are numbered without gaps, so their count proves that this one does not exist."
+COUNT_WHY = "Chunks are numbered without gaps, so the count shows that this one does not exist."
 
 
 def _header_values(header: Header) -> dict[str, Any]:
@@ -69,17 +69,17 @@ class BloscpackLookup:
 
     def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
         through = look.meter(self._file.source)
-        self._tell_headers(look)
-        if key.asked is KeyRequest.ALL:
+        self._report_headers(look)
+        if key.kind is KeyKind.ALL:
             return self._whole(look)
         number, within = key.number, None
-        if key.asked is KeyRequest.ELEMENT:
+        if key.kind is KeyKind.ELEMENT:
             number = self._which_byte(key, look)
-        if key.asked is not KeyRequest.CHUNK:
+        if key.kind is not KeyKind.CHUNK:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
-            self._tell_chunk(self._content.stored(number, through), within, look)
+            self._report_chunk(self._content.stored(number, through), within, look)
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
@@ -87,36 +87,37 @@ class BloscpackLookup:
             "Found",
             f"Chunk {number} begins at byte {place:#x}.",
             *ref.spans,
-            why="A chunk can be decompressed alone: these bytes, and no others, have to be read.",
+            why="A chunk can be decompressed alone, so only these bytes must be read.",
             chunk=number,
             offset=place,
         )
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of many keys; -1 for a key that is not found, and for `all`, which is not a row."""
         rows = np.full(len(texts), -1, np.int64)
         if self._header.nchunks == UNKNOWN:
             self._file.load()
         count = len(self._file.table)
         for number, key in enumerate(map(self.parse, texts)):
-            if key.asked is KeyRequest.CHUNK:
+            if key.kind is KeyKind.CHUNK:
                 rows[number] = key.number if key.number < count else -1
-            elif key.asked is not KeyRequest.ALL:
+            elif key.kind is not KeyKind.ALL:
                 try:
-                    byte = self._element(key).byte if key.asked is KeyRequest.ELEMENT else key.number
-                    rows[number] = self._content.where(byte)[0]
+                    byte = self._element(key).byte if key.kind is KeyKind.ELEMENT else key.number
+                    rows[number] = self._content.locate(byte)[0]
                 except KeyAbsent:
                     continue
         return rows
 
-    def _tell_headers(self, look: Look) -> None:
+    def _report_headers(self, look: Look) -> None:
         header = self._header
         look.step(
             "Magic and version",
             f"The file begins with `blpk` and has version {header.version}.",
             Span("", 0, 5),
             at={"version": Span("", 4, 5)},
-            why="Four bytes identify the format, and the version gives the layout of the header.",
+            why="The magic identifies the format, and the version gives the layout of the header.",
             version=header.version,
         )
         look.step(
@@ -125,7 +126,7 @@ class BloscpackLookup:
             Span("", 5, header.size),
             why="All chunks but the last have the same uncompressed size: these numbers place any byte in its chunk."
             if header.version > 1
-            else "Version 1 has only their number here: the length of each one is at its beginning.",
+            else "Version 1 has only the number of chunks; the length of each is in its own header.",
             **_header_values(header),
             shown=(Fields(header.record, 0, header.values),),
         )
@@ -134,10 +135,10 @@ class BloscpackLookup:
             look.step(
                 "Skip the metadata",
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
-                f"{digest} of digest: it ends at byte {metadata.stop:#x}.",
+                f"{digest} of checksum: it ends at byte {metadata.stop:#x}.",
                 metadata.header,
                 shown=(Fields(METADATA_HEADER, metadata.start, metadata.values),),
-                why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
+                why="Space is reserved for the metadata to grow in place, so the next section begins after that space.",
                 next=metadata.stop,
             )
 
@@ -155,13 +156,13 @@ class BloscpackLookup:
     def _digests(self) -> str:
         checksum = self._header.checksum
         if not checksum.size:
-            return "Chunks have no digest."
-        return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
+            return "Chunks have no checksum."
+        return f"Each chunk is followed by its checksum ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
-        geometry = self._file.table.geometry
+        area = self._file.table.area
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
-        span = Span("", min(geometry.first, geometry.size), geometry.size)
+        span = Span("", min(area.first, area.size), area.size)
         look.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
@@ -179,15 +180,15 @@ class BloscpackLookup:
         try:
             element = self._element(key)
         except KeyAbsent as error:
-            tell_none(error, look, *places)
+            report_none(error, look, *places)
             raise
-        element.tell(look, *places)
+        element.report(look, *places)
         return element.byte
 
     def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
         size = self._header.chunk_size
         try:
-            number, within = self._content.where(offset)
+            number, within = self._content.locate(offset)
         except KeyAbsent as error:
             look.step(
                 "Which chunk",
@@ -202,8 +203,8 @@ class BloscpackLookup:
         why = WHICH_WHY
         if size <= 0:
             how = "the sum of the uncompressed sizes in the Blosc headers gives it"
-            why = "The header does not say how long chunks are when plain, so their own sizes are added up."
-        text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
+            why = "The header has no uncompressed size of chunks, so the sizes in the chunk headers are added up."
+        text = f"Uncompressed byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
         look.step(
             "Which chunk",
@@ -217,6 +218,7 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
+        """Return the locations of the header fields with the sizes and number of chunks; only `names`, if given."""
         record = self._header.record
         wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
         return tuple(self._header.field_span(name) for name in wanted)
@@ -240,12 +242,12 @@ class BloscpackLookup:
             raise KeyAbsent(str(number), f"there is no chunk {number}; the file has {count}")
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
-            good = slots.believes(slot) and table.known_at(number) in (slot, UNKNOWN)
+            good = slots.is_valid(slot) and table.known_at(number) in (slot, UNKNOWN)
             why = "the first byte of the chunk"
             if not good:
                 reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"
                 why = f"{reason}: follow the chunks from the first"
-            text = f"Slot {number} of the offsets holds {slot}, {why}."
+            text = f"Slot {number} of the offsets is {slot}, {why}."
             look.step(
                 "Offset slot",
                 text,
@@ -257,10 +259,10 @@ class BloscpackLookup:
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
-        self._tell_walk(number, look)
+        self._report_walk(number, look)
         return place
 
-    def _tell_walk(self, number: int, look: Look) -> None:
+    def _report_walk(self, number: int, look: Look) -> None:
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
         if not look.telling or not steps:
@@ -272,7 +274,7 @@ class BloscpackLookup:
             place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of checksum = "
                 f"{after:#x}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
@@ -280,7 +282,7 @@ class BloscpackLookup:
                 next=after,
             )
 
-    def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
+    def _report_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
         from shardcore.formats.bloscpack.ruler_figures import flags_figure
 
         header, start = stored.header, stored.span.start
@@ -296,7 +298,7 @@ class BloscpackLookup:
                 ),
                 flags_figure(header, start),
             ),
-            why="It has the compression and the uncompressed size: enough to decompress the chunk without the others.",
+            why="It has codec, filter and sizes, so the chunk can be decompressed without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,
@@ -308,20 +310,20 @@ class BloscpackLookup:
             computed = digest.hex()
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
             look.step(
-                "Digest",
-                f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
+                "Checksum",
+                f"The checksum ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
                 shown=(Compared("Stored", digest, stored.digest, stored.digest_span, "Computed"),),
-                why="Damage is detected before anything is decompressed, and is not returned as content.",
+                why="Damage is detected before decompression, so wrong content is never returned.",
                 stored=stored.digest.hex(),
                 computed=computed,
             )
             self._content.check(stored)
         if within is not None:
-            self._tell_byte(stored, within, look)
+            self._report_byte(stored, within, look)
 
-    def _tell_byte(self, stored: Stored, within: int, look: Look) -> None:
+    def _report_byte(self, stored: Stored, within: int, look: Look) -> None:
         header, start = stored.header, stored.span.start
         found = map_chunk(stored.chunk, place=stored.span)
         spans = [stored.span]
@@ -337,7 +339,7 @@ class BloscpackLookup:
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
                 draw=lambda: _block_drawing(stored, found, block, within),
-                why="Chunks are compressed in blocks that fit a processor's cache; one byte costs one block.",
+                why="Blocks are small enough for a processor's cache; to read one byte, one block is decompressed.",
                 block=block,
                 start=int(found.starts[block]),
             )
@@ -346,8 +348,8 @@ class BloscpackLookup:
             return
         value = plain[within - first]
         element, part = divmod(within, header.typesize)
-        how = "The chunk is a plain copy, nothing is decompressed"
-        if not header.plain_copy:
+        how = "The chunk is a memcpy, so nothing is decompressed"
+        if not header.memcpyed:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"
         look.step(
@@ -355,7 +357,7 @@ class BloscpackLookup:
             f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
-            why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
+            why="The Blosc header names the codec and the filter that must be undone.",
             byte=value,
             element=element,
         )
@@ -366,5 +368,5 @@ def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> 
     from shardcore.model.drawing import Drawing
 
     ribbon, left = blocks_figure(stored, found, block, within)
-    caption = "The starts say where each block begins; to have one byte, one block is decompressed."
+    caption = "The block starts give the location of each block; to read one byte, one block is decompressed."
     return Drawing(f"Block {block}", (ribbon,), (), caption, left)

@@ -1,6 +1,6 @@
-"""The metadata section: header, stored text, room to grow, digest.
+"""The metadata section ("Description of the metadata section").
 
-metadata header 32 | stored bytes | zeros up to max_meta_size | digest over the stored bytes
+metadata header 32 | stored bytes | preallocated zeros up to max_meta_size | checksum of the stored bytes
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shardcore.model.span import Span
 CODECS = ("none", "zlib")
 MAX_LEVEL = 9
 DEFAULT_LIMIT = FREE.size
-"""Uncompressed bytes that metadata may have."""
+"""Largest uncompressed metadata, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class MetadataSection:
 
     @property
     def stored(self) -> Span:
+        """Stored text, cut at the end of the preallocated space."""
         size = min(self.values["meta_comp_size"], self.values["max_meta_size"])
         return Span("", self.header.stop, self.header.stop + size)
 
@@ -58,17 +59,19 @@ class MetadataSection:
 
     @property
     def decoded(self) -> str:
+        """Source name of the uncompressed text; empty where it is stored uncompressed."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
     def problems(self) -> list[tuple[str, str]]:
+        """Return the invalid fields, each with its error message."""
         values, found = self.values, []
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
-            found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known; JSON is"))
+            found.append(("magic_format", f"metadata format {values['magic_format']!r} is unknown; supported: JSON"))
         if values["meta_options"]:
             found.append(("meta_options", f"meta_options is {values['meta_options']:#04x}, but no option is defined"))
         if values["meta_codec"] >= len(CODECS):
             found.append(
-                ("meta_codec", f"metadata codec {values['meta_codec']} is not known; 0 (plain) and 1 (zlib) are")
+                ("meta_codec", f"metadata codec {values['meta_codec']} is unknown; supported: 0 (none), 1 (zlib)")
             )
         if values["meta_level"] > MAX_LEVEL:
             found.append(("meta_level", f"meta_level is {values['meta_level']}; 0 to {MAX_LEVEL} are possible"))
@@ -79,6 +82,7 @@ class MetadataSection:
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
+    """Read the section's header, at `start` of a file of `size` bytes; raise Truncated where the section is longer."""
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
     at = start + METADATA_HEADER.offsets["meta_checksum"]
     section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
@@ -92,6 +96,10 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
+    """Return the bytes of a section; zlib is skipped where it would make the text longer.
+
+    `room` is the size reserved for the stored text, by default ten times the text, as in the reference.
+    """
     packed = zlib.compress(text, level) if codec else text
     if len(packed) > len(text):
         codec, packed = 0, text
@@ -112,6 +120,7 @@ def write_metadata_section(
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    """Decompress `stored`; raise FormatError where the result has another size than `meta_size`."""
     problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
     if problems:
         raise Unsupported(problems[0], span=section.header)
@@ -120,6 +129,7 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
 
 
 def parse_metadata(section: MetadataSection, text: bytes) -> Any:
+    """Return the value of the metadata text; raise FormatError where `magic_format` or the text is not JSON."""
     for name, message in section.problems():
         if name == "magic_format":
             raise FormatError(message, span=section.header)

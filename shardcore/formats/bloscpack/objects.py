@@ -1,4 +1,4 @@
-"""The objects of a Bloscpack file: one row per chunk."""
+"""Objects of a Bloscpack file: one row per chunk."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from shardcore.model.span import Span
 I64 = NDArray[np.int64]
 
 UNREAD = "unread"
-"""The codec of a chunk whose header has not been read yet."""
+"""Codec of a chunk whose header is not read yet."""
 
 
 class BloscpackObjects(Objects):
+    """One row per chunk in the file, and per chunk that only the header counts."""
+
     kinds = ("chunk",)
     key_encoding = "number"
     codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
@@ -44,6 +46,7 @@ class BloscpackObjects(Objects):
 
     @property
     def sized(self) -> bool:
+        """The header has the sizes of the chunks, and the offsets their locations."""
         if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -63,7 +66,7 @@ class BloscpackObjects(Objects):
             self._table.load()
         headers, places = self._table.headers[rows], self._table.places[rows]
         found = places != UNKNOWN
-        ends = self._table.geometry.stops(places, headers)
+        ends = self._table.area.stops(places, headers)
         codes = np.where(headers["flags"] & 2 != 0, 1, (headers["flags"] >> 5) + 2)
         return ObjectColumns.of(
             rows,
@@ -86,11 +89,13 @@ class BloscpackObjects(Objects):
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
+        """Return some chunks as objects; for more than one, all headers are loaded together."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
 
     def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
+        """Return a chunk as an object, also before the chunks of the file are counted."""
         try:
             place = self._table.place(row)
         except FormatError as error:
@@ -103,24 +108,26 @@ class BloscpackObjects(Objects):
         return replace(ref, state=self._state(found, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
-        geometry = self._table.geometry
-        stop = max(min(place + stored, geometry.size), place)
+        area = self._table.area
+        stop = max(min(place + stored, area.size), place)
         spans = [Span("", place, stop)]
-        if geometry.digest:
-            spans.append(Span("", stop, min(stop + geometry.digest, geometry.size)))
+        if area.digest:
+            spans.append(Span("", stop, min(stop + area.digest, area.size)))
         size = self._file.header.plain_size_of(row) if header is None else header.nbytes
-        codec = UNREAD if header is None else "none" if header.plain_copy else header.codec_name
+        codec = UNREAD if header is None else "none" if header.memcpyed else header.codec_name
         extras = {"offset": place} | (
             {} if header is None else {"typesize": header.typesize, "filter": header.filter_name}
         )
         return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
+        """Return which chunks have impossible headers or locations; only after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
-        return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
+        return ~(self._table.area.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
+        """`slot`; after `load_index` also `offset` and `size`."""
         return ("slot", "offset", "size") if self._table.loaded else ("slot",)
 
     def order(self, name: str) -> I64 | None:
@@ -132,18 +139,19 @@ class BloscpackObjects(Objects):
         return np.argsort(column, kind="stable").astype(np.int64)
 
     def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
-        header, geometry = self._file.header, self._table.geometry
+        header, area = self._file.header, self._table.area
         following = self._table.slot_places(rows + 1)
-        ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
+        ends = np.where((starts >= 0) & (following > starts + area.digest), following - area.digest, -1)
         sizes = np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
         return ObjectColumns.of(rows, starts, ends, sizes)
 
     def _until_next(self, row: int, place: int) -> int | None:
         following = self._table.slot_place(row + 1)
-        stored = following - self._table.geometry.digest - place
+        stored = following - self._table.area.digest - place
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
+        """Return the header of a chunk; reads the whole chunk, which is usually requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk
@@ -155,8 +163,9 @@ class BloscpackObjects(Objects):
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
     def _state(self, header: ChunkHeader, place: int) -> State:
+        """Return DAMAGED for an impossible header; an unsupported codec is not damage."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
-        fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
+        fine = self._table.area.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
         return State.LIVE if fine[0] else State.DAMAGED
 
     def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
@@ -164,5 +173,5 @@ class BloscpackObjects(Objects):
             check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except FormatError as error:
             return str(error)
-        cut = self._table.geometry.truncated(row, place, header.ctbytes)
+        cut = self._table.area.truncated(row, place, header.ctbytes)
         return str(cut) if cut is not None else ""

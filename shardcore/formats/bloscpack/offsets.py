@@ -1,4 +1,4 @@
-"""The offsets: one slot per chunk, and spare ones."""
+"""The offset slots, one per chunk, and spare ones ("Description of the offsets entries")."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, BloscpackGeometry
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, ChunkArea
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
 
 SLOTS_AT_OPEN = 2**19
-"""Offset slots read at once when a file is opened; of longer tables the rest is read when requested."""
+"""Offset slots read when a file is opened; further ones are read on request."""
 
 
 class Slots:
-    def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: BloscpackGeometry) -> None:
+    """Offset slots of the chunks, without the spare ones."""
+
+    def __init__(self, at: int, kept: NDArray[np.int64], count: int, area: ChunkArea) -> None:
         self.at = at
         self.count = count
         self._kept = kept
-        self._geometry = geometry
+        self._area = area
         used = kept[kept != UNKNOWN]
         self.ascending = bool((used[1:] > used[:-1]).all())
-        """True if the known offsets ascend; others are not trusted."""
+        """The cached offsets ascend; otherwise none is trusted."""
         self.used = len(used) > 0 or len(kept) < count
 
     def span(self, chunk: int) -> Span:
@@ -33,6 +35,7 @@ class Slots:
         return Span("", at, at + OFFSET.size)
 
     def read(self, source: Source, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the slots `[start, stop)`, int64; reads those that are not cached."""
         if stop <= len(self._kept):
             return self._kept[start:stop]
         data = source.read(self.at + start * OFFSET.size, self.at + stop * OFFSET.size)
@@ -42,22 +45,25 @@ class Slots:
         if not self.ascending or not 0 <= chunk < self.count:
             return UNKNOWN
         place = int(self.read(source, chunk, chunk + 1)[0])
-        return place if self.believes(place) else UNKNOWN
+        return place if self.is_valid(place) else UNKNOWN
 
-    def believes(self, place: int) -> bool:
-        return self.ascending and self._geometry.allows(place)
+    def is_valid(self, place: int) -> bool:
+        """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
+        return self.ascending and self._area.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self._geometry.allowed(places) & self.ascending
+        return self._area.allowed(places) & self.ascending
 
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
+    """Offsets section: the bytes between the headers and the first chunk."""
+
     start: int
     count: int
     slots: Slots | None
-    geometry: BloscpackGeometry
-    odd: str = ""
+    area: ChunkArea
+    problem: str = ""
 
     @property
     def span(self) -> Span:
@@ -65,17 +71,22 @@ class Offsets:
 
 
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
+    """Read up to `SLOTS_AT_OPEN` offsets.
+
+    The offsets end where the first of them points to. Where that is before the end by the counts of the header, the
+    counts are wrong.
+    """
     digest, size, count = header.checksum.size, source.size, header.slots
-    geometry = BloscpackGeometry(start + count * OFFSET.size, header.nchunks, digest, size)
+    area = ChunkArea(start + count * OFFSET.size, header.nchunks, digest, size)
     used = max(header.nchunks, 0)
     if not header.has_offsets or not used:
-        return Offsets(start, count, None, geometry)
+        return Offsets(start, count, None, area)
     known = min(used, SLOTS_AT_OPEN)
     kept = OFFSET.read(source.read(start, start + known * OFFSET.size), count=known)["offset"].astype(np.int64)
     first = int(kept[0])
-    if start < first < geometry.first and (first - start) % OFFSET.size == 0:
+    if start < first < area.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
-        odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
-        geometry = BloscpackGeometry(first, header.nchunks, digest, size)
-        return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
-    return Offsets(start, count, Slots(start, kept, used, geometry), geometry)
+        problem = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
+        area = ChunkArea(first, header.nchunks, digest, size)
+        return Offsets(start, room, Slots(start, kept[:room], min(used, room), area), area, problem)
+    return Offsets(start, count, Slots(start, kept, used, area), area)

@@ -17,7 +17,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("bloscpack.digest",),
             ReaderAnswer.REFUSES,
-            "It compares the digest after each chunk, where there is one, and ends at a wrong one: the chunks after it "
+            "It compares the checksum after each chunk, if there is one, and stops at a wrong one: the chunks after it "
             "are not returned.",
         ),
         Peer(
@@ -30,7 +30,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("bloscpack.metadata-digest", "bloscpack.magic-format"),
             ReaderAnswer.REFUSES,
-            "It reads the metadata first, and none of the chunks where their digest or their form is wrong.",
+            "It reads the metadata first, and none of the chunks where their checksum or their form is wrong.",
         ),
         Peer(
             _NAME,

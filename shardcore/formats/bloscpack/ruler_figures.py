@@ -1,4 +1,4 @@
-"""The figures of the two rulers: uncompressed bytes above, stored bytes below, and what joins them."""
+"""Figures of the sketch `rulers`: uncompressed bytes above, stored bytes below, bands between them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 
 CHUNKS = 4
-"""Chunks that are drawn."""
+"""Most chunks drawn."""
 SPARE = 4
-"""Spare slots that are drawn."""
+"""Most spare slots drawn."""
 BLOCKS = 5
-"""Blocks that are drawn."""
+"""Most blocks drawn."""
 WALKED = 5
-"""Chunks that are walked past with an arc each; those before are counted."""
+"""Most chunks of a walk that are drawn; those before are only counted."""
 
 _FLAGS = (
-    ("shuffle", "Bytes sorted by their place in the element."),
-    ("copy", "Nothing is compressed."),
-    ("bits", "Bits sorted by their place in the element."),
+    ("shuffle", "Bytes grouped by their position in the element."),
+    ("copy", "Not compressed."),
+    ("bits", "Bits grouped by their position in the element."),
     ("0", "Always 0."),
-    ("whole", "Each block is one stream; when clear, it may be a stream for each byte of the element."),
+    ("whole", "Each block is one stream; when clear, it may be one stream per byte of the element."),
 )
 _TONES = {
     SectionRole.HEADER: Tone.HEADER,
@@ -39,10 +39,11 @@ _TONES = {
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
+    """Return the uncompressed content above, the file below, and a band per chunk."""
     first, last = chunks[0], chunks[-1]
     above = [_plain_item(chunk, here=chunk.number == number) for chunk in chunks]
     if byte is not None:
-        above.append(Item(f"byte {byte}", (), byte, 0, Tone.KEY, f"Plain byte {byte}.", "byte", here=True))
+        above.append(Item(f"byte {byte}", (), byte, 0, Tone.KEY, f"Uncompressed byte {byte}.", "byte", here=True))
     fronts = _front_items(file) if first.number == 0 else []
     below = [*fronts, *(_stored_item(chunk, here=chunk.number == number) for chunk in chunks)]
     start_of = next(chunk.place for chunk in chunks if chunk.number == number)
@@ -65,7 +66,7 @@ def _plain_item(chunk: Placed, *, here: bool) -> Item:
 
 def _stored_item(chunk: Placed, *, here: bool) -> Item:
     size = chunk.stop - chunk.place
-    doc = f"Chunk {chunk.number}, stored at {range_text(chunk.place, chunk.stop)}, its digest included."
+    doc = f"Chunk {chunk.number}, stored at {range_text(chunk.place, chunk.stop)}, its checksum included."
     tone = Tone.HIT if here else Tone.DATA
     name = f"stored {chunk.number}"
     return Item(f"{chunk.number}", (chunk.span,), chunk.place, max(size, 1), tone, doc, name, here=here)
@@ -83,14 +84,15 @@ def _front_items(file: BloscpackFile) -> list[Item]:
     return [
         Item(part.name, (Span("", part.start, part.stop),), part.start, part.size, _TONES[part.role], part.doc)
         for part in file.sections
-        if part.role in _TONES and part.stop <= file.offsets.geometry.first and part.size
+        if part.role in _TONES and part.stop <= file.offsets.area.first and part.size
     ]
 
 
-# --- where the chunk begins ------------------------------------------------------------------------------------------
+# --- offsets and walk ------------------------------------------------------------------------------------------------
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
+    """Return the offset slots of some chunks and True where that of chunk `number` is right; None without offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
     if slots is None or not shown:
@@ -120,6 +122,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
+    """Return the chunks that a reader walks over to reach chunk `number`, with an arc per chunk."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
@@ -129,21 +132,22 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
     for chunk in way:
         name, here = f"walked {chunk.number}", chunk.number == number
         head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
-        doc = f"Chunk {chunk.number}: ctbytes in its header is {chunk.header.ctbytes}, so the next is known."
+        doc = f"Chunk {chunk.number}: ctbytes in its header is {chunk.header.ctbytes}; the next chunk follows."
         tone = Tone.HIT if here else Tone.DATA
         size = max(chunk.stop - chunk.place, 1)
         items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))
         ends.append(name)
     sizes = {f"walked {chunk.number}": f"+ {grouped_digits(chunk.stop - chunk.place)}" for chunk in way}
     links = [Link(a, b, sizes.get(a, ""), Tone.POINTER) for a, b in pairwise(ends)]
-    title = "A walk: the length of each chunk gives the start of the next"
+    title = "Walk: the length of each chunk gives the start of the next"
     return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
 
 
-# --- inside the chunk ------------------------------------------------------------------------------------------------
+# --- blocks and flags ------------------------------------------------------------------------------------------------
 
 
 def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | None) -> tuple[Ribbon, int]:
+    """Return the blocks of a chunk, uncompressed above and stored below, and the number of blocks left out."""
     header, start = stored.header, stored.span.start
     shown = window(len(found.starts), block, BLOCKS)
     above, bands = list[Item](), list[Band]()
@@ -166,7 +170,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         bands.append(Band(Item(text, (span,), at, plain, tone, doc, here=here), (span.start, span.stop)))
     if not len(found.starts) and header.nbytes:
         body = Span("", head.stop, stored.span.stop)
-        doc = "A plain copy: the codec found nothing to gain, so the bytes stand as they are."
+        doc = "A memcpy: compression gained nothing, so the bytes are stored uncompressed."
         above.append(Item("uncompressed bytes", (), 0, header.nbytes, Tone.HIT, doc, here=True))
         below.append(Item("the same", (body,), body.start, body.size, Tone.HIT, doc, here=True))
         bands.append(Band(Item("copied", (body,), 0, header.nbytes, Tone.HIT, doc, here=True), (body.start, body.stop)))
@@ -174,15 +178,15 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         above.append(Item(f"byte {within}", (), within, 0, Tone.KEY, f"Byte {within} of the chunk.", here=True))
     if stored.digest:
         place = stored.digest_span
-        doc = "The digest of the stored chunk: it shows damage before anything is decompressed."
-        below.append(Item("digest", (place,), place.start, place.size, Tone.SIZE, doc))
+        doc = "The checksum of the stored chunk; damage is detected before decompression."
+        below.append(Item("checksum", (place,), place.start, place.size, Tone.SIZE, doc))
     low = shown.start * header.blocksize if len(found.starts) else 0
     high = min(shown.stop * header.blocksize, header.nbytes) if len(found.starts) else header.nbytes
     plain_ruler = Ruler(f"Uncompressed bytes of chunk {stored.number}", low, max(high, low + 1), tuple(above), "bytes")
     end = stored.digest_span.stop
     file_ruler = Ruler(f"Chunk {stored.number} in the file", start, end, tuple(below), "bytes")
     how = f"{plural(header.nblocks, 'block')}, {header.codec_name}, {_filter_text(header.filter_name)}"
-    title = f"In the chunk: {how if len(found.starts) else 'a plain copy' if header.nbytes else 'nothing'}"
+    title = f"In the chunk: {how if len(found.starts) else 'a memcpy' if header.nbytes else 'nothing'}"
     return Ribbon(title, plain_ruler, file_ruler, tuple(bands)), len(found.starts) - len(shown)
 
 
@@ -205,4 +209,4 @@ def flags_figure(header: ChunkHeader, start: int) -> Bits:
         for bit, (text, doc) in enumerate(_FLAGS)
     ]
     fields.append(Item(header.codec_name, place, len(_FLAGS), 3, Tone.KEY, "Codec of the streams."))
-    return Bits("Its flags: what was done to the bytes", 8, header.flags, tuple(fields))
+    return Bits("Flags: filter and codec", 8, header.flags, tuple(fields))

@@ -1,4 +1,4 @@
-"""The sketch `rulers`: from an element to plain byte, chunk and block; uncompressed bytes above, stored ones below."""
+"""The sketch `rulers`: from an element to its byte, chunk and block, uncompressed and stored."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class RulersSketch:
             ribbon, left = blocks_figure(stored, found, min(block, max(len(found.starts) - 1, 0)), within)
             figures.append(ribbon)
             more += left
-        title = f"Where chunk {number} lies"
+        title = f"Location of chunk {number}"
         if scene.trace is not None and within is not None:
-            title = f"Where {scene.trace.key} lies"
+            title = f"Location of {scene.trace.key}"
         return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
 
     def _way(self, chunk: Placed) -> list[tuple[str, str, str, Tone]]:
@@ -87,9 +87,9 @@ class RulersSketch:
             rows.append(("uncompressed byte", str(byte), f"{at} × {size}", Tone.ONE))
         else:
             byte = int(scene.trace.key.removeprefix("@"))
-            rows.append(("uncompressed byte", str(byte), "asked for", Tone.KEY))
+            rows.append(("uncompressed byte", str(byte), "requested", Tone.KEY))
         size = (byte - inside) // number if number else 0
-        how = (f"// {size}", f"mod {size}") if size else ("the first", "as it is")
+        how = (f"// {size}", f"mod {size}") if size else ("first chunk", "unchanged")
         rows.append(("chunk", str(number), how[0], Tone.TWO))
         rows.append(("byte of it", str(inside), how[1], Tone.TWO))
         if chunk.header.nblocks:
@@ -103,7 +103,7 @@ class RulersSketch:
         trace = scene.trace
         missing = ""
         if trace is not None and trace.outcome != FOUND and trace.error:
-            missing = f"Nothing has this key: {trace.error}. "
+            missing = f"Not found: {trace.error}. "
         stored = chunk.stop - chunk.place
         if chunk.header.nbytes >= stored:
             gain = (
@@ -115,15 +115,15 @@ class RulersSketch:
             gain = (
                 f"{plural(chunk.header.nbytes, 'uncompressed byte')} of chunk {chunk.number} take "
                 f"{grouped_digits(stored)} "
-                "in the file, more than they are: header and digest come with them"
+                "in the file, more because of header and checksum"
             )
         place = "the offset gives its start" if good else "a reader walks from chunk to chunk"
         if not good and offsets:
-            place = "its offset does not say where, so a reader walks from chunk to chunk"
+            place = "its offset is not valid, so a reader walks from chunk to chunk"
         if not good and not chunk.number:
             place = "the first chunk begins right after the header and metadata"
         return f"{missing}{gain}. Stored chunks differ in length; {place}."
 
 
 def _nothing() -> Drawing:
-    return Drawing("No chunks", (), (), "The header counts no chunk, so there is nothing to place.")
+    return Drawing("No chunks", (), (), "The file has no chunks.")

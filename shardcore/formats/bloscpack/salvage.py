@@ -1,6 +1,6 @@
-"""Salvage of a damaged Bloscpack file: each chunk declares its length.
+"""Salvage of a damaged Bloscpack file.
 
-Where the header is gone, chunks are found by the form of their own headers, and by a digest that fits after them.
+Chunks that are not found through the file's header are searched by the form of their own headers.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from shardcore.shards.salvage import WINDOW, Covered, Damaged, Near, SalvagedObj
 from shardcore.sources.base import Source
 
 _MOST_CHUNK = 1 << 31
-"""Uncompressed bytes of a chunk; more than any reader supports."""
+"""Largest uncompressed chunk that is searched for; more than any reader supports."""
 _SMALL = 1 << 12
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
+    """Yield the chunks that are found through the header and offsets, then those found by searching the other bytes."""
     shard = damaged.shard
     checksum: Checksum | None = None
     covered = Covered()
     if isinstance(shard, BloscpackShard):
         checksum = shard.file.header.checksum
         size = checksum.size
-        by = f"its {checksum.name} digest" if size else ""
+        by = f"its {checksum.name} checksum" if size else ""
 
         def checked(_: ObjectRef) -> str:
             return by
@@ -43,8 +44,8 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             yield found
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
-        # The content before the first chunk is no chunk.
-        covered.add(0, shard.file.offsets.geometry.first)
+        # Header, metadata and offsets are not searched.
+        covered.add(0, shard.file.offsets.area.first)
     for start, stop in list(covered.gaps(0, damaged.source.size)):
         yield from _chunks(damaged, start, stop, checksum)
 
@@ -62,13 +63,14 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
         at = place + len(chunk)
         digest = _digest_after(source, chunk, at, checksum)
         at += digest.size if digest is not None else 0
-        by = f"its {digest.name} digest" if digest is not None else ""
+        by = f"its {digest.name} checksum" if digest is not None else ""
         span = Span("", place, place + len(chunk))
         pieces = partial(_plain, source, span, damaged.limit)
         yield SalvagedObject(None, f"chunk-at-{place}", (span,), pieces, by, without_index=True)
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield offset and size of each possible chunk, judged by its header alone."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))
@@ -81,7 +83,7 @@ def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, 
         fits = (stored >= HEADER_SIZE) & (stored <= stop - first - places)
         plain = (flags[places] & 2) != 0
         fits &= np.where(plain, stored == nbytes + HEADER_SIZE, (block > 0) & (block <= nbytes))
-        # Of what is compressed, each block has at least its place and one stream.
+        # A compressed block takes at least its block start.
         fits &= plain | (-(-nbytes // np.maximum(block, 1)) * 4 + HEADER_SIZE <= stored)
         yield from zip((first + places[fits]).tolist(), stored[fits].tolist(), strict=True)
 
@@ -95,8 +97,8 @@ def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]
 
 def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | None:
     header = read_chunk_header(near(place, place + HEADER_SIZE))
-    if size > _SMALL and not header.plain_copy:
-        # Of a large chunk, few bytes are read first: some block begins right after the block starts.
+    if size > _SMALL and not header.memcpyed:
+        # Read the block starts first: in a real chunk, one block begins directly after them.
         first = HEADER_SIZE + BLOCK_START.size * header.nblocks
         starts = BLOCK_START.read(damaged.source.read(place, place + first), HEADER_SIZE, header.nblocks)["start"]
         if first not in starts:
@@ -111,6 +113,7 @@ def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | No
 
 
 def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
+    """Return the checksum that matches after a chunk, or None; without a header all kinds are tried."""
     for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
         if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
             return one

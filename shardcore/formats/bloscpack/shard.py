@@ -1,4 +1,4 @@
-"""A Bloscpack file: recognised, opened, and as a `Shard`: chunks as objects and the whole as a stream."""
+"""A Bloscpack file as a `Shard`: detection, opening, chunks as objects and the whole content as `all`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 HEAD = 65536
-"""Bytes that the first read brings; files up to this size are known as a whole when they are open."""
+"""Bytes of the first read; for files up to this size, opening loads all chunk headers."""
 
 
 class BloscpackShard(FileShard):
@@ -86,9 +86,11 @@ class BloscpackShard(FileShard):
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
+        """Array of the whole content; None where the metadata describes none."""
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the array of the content; of a chunk, items of the first axis, else a flat array."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout
@@ -118,7 +120,7 @@ class BloscpackShard(FileShard):
 
         stored = self.file.content.stored(_number(ref))
         header, start = stored.header, stored.span.start
-        if header.plain_copy:
+        if header.memcpyed:
             return (ContentPart(0, header.nbytes, Span("", start + CHUNK_HEADER.size, start + header.ctbytes)),)
         found = map_chunk(stored.chunk, limit=DEFAULT_LIMIT, place=stored.span)
         return tuple(
@@ -170,6 +172,7 @@ class BloscpackShard(FileShard):
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return uncompressed bytes `[start, stop)` of a chunk or of all; reads only the chunks with them."""
         if ref.key == ALL:
             return self.file.content.plain_range(start, stop, limit=limit)
         part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
@@ -178,6 +181,13 @@ class BloscpackShard(FileShard):
         return part
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return the whole content as the read-only NumPy array in the metadata.
+
+        Raises:
+            UsageError: The metadata describes no array.
+            FormatError: The array and the content differ in size.
+            LimitExceeded: The content has more than `limit` bytes.
+        """
         info = self.whole_layout
         if info is None:
             raise UsageError("the metadata describes no array")
@@ -187,7 +197,7 @@ class BloscpackShard(FileShard):
         if str(ref.key) != ALL:
             return {}
         metadata, info, header = self.metadata, self.whole_layout, self.file.header
-        # The chunk of a file that has only one is as large as its content.
+        # In a file of one chunk, chunk_size is only the size of the content.
         chunks = {"chunk_size": header.chunk_size} if header.nchunks > 1 and 0 < header.chunk_size != CHUNK_SIZE else {}
         if info is None:
             return chunks | ({} if metadata is None else {"metadata": metadata})
@@ -240,6 +250,14 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
+    """Open a file in one request; in two where the offsets end after the first 64 KiB.
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Unsupported: The version is none of 1, 2 and 3.
+        FormatError: A header field is impossible.
+        Truncated: The file ends before the first chunk.
+    """
     draft = context.draft
     head = source.head(HEADERS[3].size)
     length = header_size(head)
@@ -259,7 +277,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     check_slots(header, at, source.size)
     file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
     if source.size <= HEAD:
-        file.load(source=source)  # so much has been read already
+        file.load(source=source)  # already in memory
     shard = BloscpackShard(file)
     if context.values.get("isolated"):
         shard.isolate()

@@ -1,4 +1,4 @@
-"""Meanings of the values in the steps of a lookup."""
+"""Meanings of the values in lookup steps."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from shardcore.shards.trace import Meaning, Meanings
 MEANINGS: Meanings = MappingProxyType(
     {
         "version": Meaning("the version of the format"),
-        "options": Meaning("bit 0: there are offsets; bit 1: there is metadata"),
-        "checksum": Meaning("which digest follows every chunk"),
+        "options": Meaning("bit 0: offsets; bit 1: metadata"),
+        "checksum": Meaning("the checksum after every chunk"),
         "chunk_size": Meaning("uncompressed bytes of every chunk but the last", "bytes"),
         "last_chunk": Meaning("uncompressed bytes of the last chunk", "bytes"),
-        "nchunks": Meaning("how many chunks there are; -1 when unknown", "chunks"),
+        "nchunks": Meaning("number of chunks; -1 when unknown", "chunks"),
         "max_app_chunks": Meaning("spare offset slots, for chunks that are appended", "slots"),
-        "next": Meaning("where the next part begins", "byte"),
+        "next": Meaning("first byte of the next part", "byte"),
         "size": Meaning("uncompressed bytes of the whole content; -1 when unknown", "bytes"),
         "chunk": Meaning("the number of the chunk"),
-        "within": Meaning("which plain byte of the chunk it is", "byte", relative=True),
-        "chunks": Meaning("how many chunks there are", "chunks"),
-        "offset": Meaning("where the chunk begins; -1 when not filled in", "byte"),
-        "flags": Meaning("how the chunk was compressed, bit by bit"),
+        "within": Meaning("offset of the byte in the uncompressed chunk", "byte", relative=True),
+        "chunks": Meaning("number of chunks", "chunks"),
+        "offset": Meaning("first byte of the chunk; -1 when not filled in", "byte"),
+        "flags": Meaning("flags of the chunk, bit by bit"),
         "nbytes": Meaning("uncompressed bytes", "bytes"),
         "blocksize": Meaning("uncompressed bytes of a block", "bytes"),
         "ctbytes": Meaning("stored bytes, the Blosc header included", "bytes"),
         "typesize": Meaning("bytes of one element", "bytes"),
         "stored": Meaning("the checksum stored in the file"),
-        "computed": Meaning("the digest of the bytes that are there"),
+        "computed": Meaning("the checksum of the stored bytes"),
         "block": Meaning("the number of the block in the chunk"),
-        "start": Meaning("where the block begins in the chunk", "byte", relative=True),
-        "byte": Meaning("the value of the plain byte"),
-        "element": Meaning("which element of the chunk it belongs to"),
-        "Which byte: element": Meaning("its number, in the order in which elements are stored"),
-        "Which byte: byte": Meaning("the plain byte that it begins with", "byte", relative=True),
+        "start": Meaning("first byte of the block in the chunk", "byte", relative=True),
+        "byte": Meaning("value of the uncompressed byte"),
+        "element": Meaning("number of the element in the chunk"),
+        "Which byte: element": Meaning("number of the element in storage order"),
+        "Which byte: byte": Meaning("first uncompressed byte of the element", "byte", relative=True),
         "itemsize": Meaning("bytes of one element", "bytes"),
         "chunklen": Meaning("items in a chunk", "items"),
         "chunk_bytes": Meaning("uncompressed bytes of a chunk", "bytes"),
         "columns": Meaning("the columns of the table"),
-        "file": Meaning("the file it is in"),
+        "file": Meaning("the file of the chunk"),
     }
 )

@@ -1,4 +1,4 @@
-"""Sections and nodes: every byte of a Bloscpack file, and what it is."""
+"""Sections and nodes of a Bloscpack file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardcore.errors import ShardError, source_lost
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.layout import (
     CHUNK_HEADER,
     METADATA_HEADER,
@@ -33,9 +33,9 @@ from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 KEPT = 64
-"""Chunks whose nodes are kept."""
+"""Chunks whose nodes are cached."""
 DETAIL_LIMIT = 2**28
-"""Stored bytes of a chunk that is read to show its blocks."""
+"""Largest chunk whose blocks are shown, in stored bytes."""
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
@@ -75,6 +75,7 @@ class BloscpackTree:
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> SourcePart | None:
+        """Return the source of the uncompressed metadata; None for another name."""
         metadata, text_name = self._file.metadata, str(name)
         if metadata is None or text_name != metadata.decoded:
             return None
@@ -100,14 +101,14 @@ class BloscpackTree:
         kids = [Node("metadata header", metadata.header, children=fields), self._stored_node(metadata)]
         if metadata.padding.size:
             kids.append(
-                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros: reserved for longer metadata.")
+                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros, reserved for longer metadata.")
             )
         if metadata.digest.size:
-            kids.append(Node("digest", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
+            kids.append(Node("checksum", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
-        doc, error = "The metadata text, as it is stored.", ""
+        doc, error = "The metadata text as stored.", ""
         kids: Sequence[Node] = ()
         try:
             self._file.metadata_value()
@@ -135,7 +136,7 @@ class BloscpackTree:
             if source_lost(problem):
                 raise
             return (Node("text", Span(source, base, base + len(text)), role=FieldRole.TEXT, error=str(problem)),)
-        return (JsonTree(text, source, base).root(),)
+        return (JsonNodes(text, source, base).root(),)
 
     def _offsets_node(self, part: Section) -> Node:
         rows = grouped(self._file.offset_table)
@@ -149,11 +150,11 @@ class BloscpackTree:
         return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
     def _chunk_rows(self, part: Section) -> Children:
-        table, geometry = self._table, self._table.geometry
+        table, area = self._table, self._table.area
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
         starts = table.places[found]
-        ends = np.minimum(geometry.stops(starts, table.headers[found]) + geometry.digest, part.stop)
+        ends = np.minimum(area.stops(starts, table.headers[found]) + area.digest, part.stop)
         reach = np.maximum.accumulate(np.append(part.start, ends))
         following = np.append(starts, part.stop)
         holes = np.flatnonzero(following > reach)
@@ -173,14 +174,15 @@ class BloscpackTree:
         return grouped(Extents(all_starts, all_stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
+        """Return the node of a chunk; `own` is the number of bytes before the next chunk begins."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
-        how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
+        how = "a memcpy" if header.memcpyed else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
-        # Where not even its header is its own, damage laid chunks over each other: there can be one for each byte.
+        # Damage can make a chunk overlap the next by more than its header, up to one chunk per byte: no children then.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
-        doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."
+        doc = "A Blosc-1 buffer, which can be decompressed alone, and its checksum if there is one."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
@@ -191,7 +193,7 @@ class BloscpackTree:
         return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
-_DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
+_DIGEST_DOC = "The checksum of the stored metadata, without the zeros after it, which detects damage."
 
 
 def _rest_node(part: Section) -> Node:

@@ -28,6 +28,7 @@ def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progres
 
 
 def intact_report(data: bytes, depth: Depth) -> Report | None:
+    """Return the report of an intact file with one chunk and no metadata; None for any other file."""
     try:
         header = read_header(data)
         table, first = header.size, header.size + header.slots * OFFSET.size
@@ -75,8 +76,8 @@ class Verification:
 
     def _structure(self) -> None:
         header = self._header
-        if self._file.offsets.odd:
-            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.odd)
+        if self._file.offsets.problem:
+            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.problem)
         for name in ("unused", "reserved"):
             if any(header.values.get(name, b"")):
                 span = header.field_span(name)
@@ -121,6 +122,7 @@ class Verification:
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
+        """Compare each offset with the location of its chunk."""
         slots = self._table.slots
         if slots is None:
             return
@@ -147,7 +149,7 @@ class Verification:
         slots, source = self._table.slots, self._file.source
         if slots is None:
             return
-        start, stop = slots.span(slots.count).start, self._table.geometry.first
+        start, stop = slots.span(slots.count).start, self._table.area.first
         step = SLOTS_AT_ONCE * OFFSET.size
         for at in range(start, stop - stop % OFFSET.size, step):
             data = source.read(at, min(at + step, stop, source.size))
@@ -161,14 +163,15 @@ class Verification:
                 return
 
     def _gaps(self) -> None:
-        geometry, table = self._table.geometry, self._table
+        """Report bytes between chunks: readers that walk from chunk to chunk fail there."""
+        area, table = self._table.area, self._table
         damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
-        ends = geometry.stops(table.places, table.headers) + geometry.digest
-        before = np.concatenate([[geometry.first], ends[:-1]])[: len(ends)]
+        ends = area.stops(table.places, table.headers) + area.digest
+        before = np.concatenate([[area.first], ends[:-1]])[: len(ends)]
         sound = ~damaged & ~np.concatenate([[False], damaged[:-1]])[: len(ends)]
-        told = np.flatnonzero(sound & (table.places > before))
-        self._findings.more(Severity.ERROR, "bloscpack.gap", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(sound & (table.places > before))
+        self._findings.more(Severity.ERROR, "bloscpack.gap", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
             message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow chunks fail there"
@@ -177,9 +180,9 @@ class Verification:
     def _headers(self) -> None:
         table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
         damaged = self._objects.damaged(rows)
-        told = np.flatnonzero(damaged)
-        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(damaged)
+        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             ref = self._objects.ref(row)
             span = ref.spans[0] if ref.spans else None
             self._findings.error("bloscpack.chunk", span, _of_chunk(row, ref.error), key=str(row))
@@ -189,9 +192,9 @@ class Verification:
             wished[-1] = self._header.last_chunk
         if self._header.nchunks == UNKNOWN and len(rows):
             wished[-1] = UNKNOWN
-        told = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
-        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(told) - MAX_PER_CODE)
-        for row in told[:MAX_PER_CODE].tolist():
+        wrong = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
+        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(wrong) - MAX_PER_CODE)
+        for row in wrong[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
             found = plural(sizes[row], "uncompressed byte")
             message = f"chunk {row} has {found}; the header of the file declares {grouped_digits(wished[row])}"
@@ -200,7 +203,7 @@ class Verification:
     def _end(self) -> None:
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
             fit = plural(len(self._table), "chunk")
-            message = f"nchunks is {grouped_digits(self._header.nchunks)}; no more than {fit} can be in the file"
+            message = f"nchunks is {grouped_digits(self._header.nchunks)}; at most {fit} fit in the file"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
         places, end = self._table.places, self._file.chunks_end
         if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:
@@ -232,6 +235,10 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
+        """Return whether each chunk is decompressed, until `left` bytes of work are spent.
+
+        The cost of a chunk is known from its header; damaged ones cost nothing.
+        """
         headers, tried = self._table.headers, list[bool]()
         damaged = self._objects.damaged(np.arange(len(headers)))
         sizes, stored = (np.where(damaged, 0, headers[name]).astype(np.int64) for name in ("nbytes", "ctbytes"))

@@ -1,4 +1,4 @@
-"""Writing Bloscpack files: one content becomes one file, in chunks of equal uncompressed size."""
+"""Writing Bloscpack files: one file per input, in chunks of equal uncompressed size."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import names_array
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
-from shardcore.formats.bloscpack.file_folder import SUFFIX
 from shardcore.formats.bloscpack.file_writer import NewFile, Packing
-from shardcore.formats.bloscpack.layout import CHUNK_SIZE
-from shardcore.formats.bloscpack.npy import (
+from shardcore.formats.bloscpack.files_dataset import SUFFIX
+from shardcore.formats.bloscpack.input_content import (
     InputContent,
     array_metadata,
     chunks_of,
     content_of,
     spool_beside,
 )
+from shardcore.formats.bloscpack.layout import CHUNK_SIZE
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
 from shardcore.writing.columns import MOST_PAIRS, twins_error
@@ -31,7 +31,7 @@ from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, OddName, Sized, Writer
 
 LONGEST = 255
-"""Bytes of the name of a file on usual file systems."""
+"""Longest file name on common file systems, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,22 @@ class _Done:
 
 
 class BloscpackWriter(Writer):
+    """Writes one file, or a folder with one file per input. Each chunk is decompressed again to check it.
+
+    Args:
+        output: The output.
+        codec: The compressor.
+        level: 0 to 9.
+        shuffle: `byte` or `none`.
+        typesize: Bytes of an element; None: itemsize of the array, else 8.
+        chunk_size: Uncompressed bytes of every chunk but the last, rounded down to whole elements.
+        checksum: Name of the checksum after every chunk.
+        offsets: Write offsets.
+        spare: Spare offset slots; None: ten per chunk.
+        metadata: JSON text, path of a JSON file, or a value; stored in every file.
+        metadata_codec: `none` or `zlib`.
+    """
+
     proven = True
 
     def __init__(
@@ -89,14 +105,14 @@ class BloscpackWriter(Writer):
             try:
                 if isinstance(data, Sized) and self.output.planning:
                     new.pretend()
-                    # Of an array, the header is part of the file that was measured.
+                    # The measured size of a `.npy` file includes its header, which is not packed.
                     self.exact = self.exact and not self._packing.level and not names_array(more.name or more.label)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
                     recipe = self._packing.recipe(shape)
                     new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
             except BaseException:
-                # Whoever goes on after an input that failed gets sound files.
+                # The caller may continue after a failed input; the incomplete file is removed.
                 self._take_back(file)
                 raise
         self._content += content.size
@@ -105,6 +121,7 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
+        """Return the files that would be written with the inputs added so far; without inputs, an empty one."""
         self._check_twins()
         done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
         target = self.output.target.name if self.output.target and not self.output.folder else ""
@@ -115,7 +132,7 @@ class BloscpackWriter(Writer):
         if self._done:
             return
         if self._file is None:
-            raise UsageError("nothing to pack: a folder of Bloscpack files has one for each input")
+            raise UsageError("nothing to pack: a folder of Bloscpack files has one file per input")
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
@@ -127,8 +144,8 @@ class BloscpackWriter(Writer):
     def _name_of(self, key: str | None, more: More, who: str) -> str:
         if self._file is not None and self._done:
             raise UsageError(
-                f"{who}: a Bloscpack file holds one content, and this one has {self._done[0].label} already; "
-                "for several give a folder, a name that ends with /"
+                f"{who}: a Bloscpack file has one content, and this one already has {self._done[0].label}; "
+                "for several inputs give a folder, a name that ends with /"
             )
         if self._file is not None:
             return ""
@@ -168,6 +185,7 @@ class BloscpackWriter(Writer):
 
 
 def json_of(given: Any) -> Any:
+    """Return the value of an option: JSON text, the path of a JSON file, or the value itself."""
     if not isinstance(given, (str, Path)):
         return given
     text: str | bytes = str(given)

@@ -1,4 +1,4 @@
-"""Data Easy Store: shards of business documents by uid and date, big contents beside them."""
+"""Data Easy Store: shards of business documents by uid and date, with large contents in separate files."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
@@ -19,7 +19,7 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
         purpose="Business documents by uid and date, many in one file; large ones are separate files beside it.",
-        cannot="It keeps no digests of small contents without a sidecar, and takes no more objects once it is written.",
+        cannot="Without a sidecar, small contents have no checksum. Objects cannot be added to a written shard.",
         keys=KeyRule.PATH,
         key_form="any text of up to 65,535 bytes in UTF-8",
         check_key=lazily("shardcore.formats.des.writer:check_uid"),
@@ -27,11 +27,11 @@ FORMAT = Format(
         members=("*.des", "*.meta"),
         settings=("sidecar",),
         checksum=lazily("shardcore.formats.des.writer:checksum_of"),
-        dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
+        dial=Dial("codec", "Codec of each content.", ("none", "lz4", "zstd"), "none"),
         codecs={"none": {"codec": "none"}, "zstd": {"codec": "zstd", "level": 3}},
         usual_codec="none",
         without={
-            "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),
+            "append": Without(Instead.BESIDE, "A written shard is never changed: new objects go into its next part."),
         },
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
@@ -49,7 +49,7 @@ FORMAT = Format(
             "Bits of the shard number, 4 to 16; default: those of the file names.",
             names_format=True,
         ),
-        # Not offered in the window, which asks by name of the store.
+        # Hidden in the window, which asks for each store.
         Option(
             "zones",
             OptionType.TEXT,
@@ -66,7 +66,7 @@ FORMAT = Format(
         Option(
             "codec",
             OptionType.CHOICE,
-            "How contents are stored; default: none.",
+            "Codec of contents; default: none.",
             OptionPurpose.WRITE,
             default="none",
             choices=("none", "zstd", "lz4"),
@@ -101,7 +101,7 @@ FORMAT = Format(
             default=1_000_000_000,
         ),
         Option(
-            "date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", OptionPurpose.WRITE
+            "date", OptionType.TEXT, "Folder: created_at of objects that have none, in ISO 8601.", OptionPurpose.WRITE
         ),
         Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", OptionPurpose.WRITE),
         Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
@@ -115,7 +115,7 @@ FORMAT = Format(
         Option(
             "codec",
             OptionType.CHOICE,
-            "How its content is stored.",
+            "Codec of the content.",
             OptionPurpose.FACT,
             choices=("none", "zstd", "lz4"),
         ),
@@ -130,7 +130,7 @@ FORMAT = Format(
         "uncompressed_size": Detail(),
         "flags": Detail(),
     },
-    summary={"dataset.n_bits": Detail("routing", "{} bits of the digest")},
+    summary={"dataset.n_bits": Detail("routing", "{} bits of the uid's number")},
     peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -1,4 +1,4 @@
-"""The figures of an address: from a uid to the name of the file in which it lies."""
+"""Figures of the sketch `address`: from a uid to the name of its file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 BOARD = 256
-"""Cells of the board; where there are more shard numbers it shows those around one."""
+"""Most shard numbers drawn; of more, the ones around that of the uid."""
 COLUMNS = 16
 BOARD_ITEMS = 16
-"""Shard numbers with files that are drawn, besides the one in question."""
+"""Most other shard numbers with files that are drawn."""
 
 DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
 ANY = "*"
@@ -24,7 +24,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Names are shortened where so many letters of each are saved."""
+"""Fewest letters that a shared prefix must have to be left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"
@@ -32,6 +32,8 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
+    """Parts of a shard's file name, with the bytes that each part follows from."""
+
     date: str
     hex: str
     part: str
@@ -48,9 +50,10 @@ def shown_uid(uid: str) -> str:
 
 
 def number_of(uid: str) -> tuple[int, int]:
+    """Return the number that a uid routes by and the number of bits drawn, 32 or 64; only the low 64 bits are kept."""
     if not uid.isdecimal():
         return zlib.crc32(uid_bytes(uid)), _WORD
-    # Digits before the last 64 change nothing in the last 64 bits: 10^64 is a multiple of 2^64.
+    # Digits before the last 64 do not change the low 64 bits: 10^64 is a multiple of 2^64.
     number = int(uid[-_LONG_WORD:]) % (1 << _LONG_WORD)
     return number, _WORD if number >> _WORD == 0 else _LONG_WORD
 
@@ -60,23 +63,24 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
     digits = route.rule == "digits"
     how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
     doc = (
-        "A uid of digits alone is the number it spells; zeros in front change nothing."
+        "A uid of decimal digits is that number; leading zeros do not change it."
         if digits
-        else "CRC-32 makes a number of any text; texts that are nearly alike get quite different ones."
+        else "CRC-32 gives a number for any text; similar texts get very different numbers."
     )
     rest = f"{_low(route.n_bits)} bits of it: {number} mod {1 << route.n_bits}."
     row = (
-        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid: all that is needed to find the shard number."),
+        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, from which the shard number follows."),
         Item(how, doc=doc),
         Item(str(number), doc=doc, name="number"),
         Item(str(route.number), tone=NUMBER, doc=f"The low {rest}"),
-        Item(route.hex, tone=NUMBER, doc="As file names print it: upper case, with zeros in front where short."),
+        Item(route.hex, tone=NUMBER, doc="As printed in file names: upper case, with leading zeros."),
     )
     headings = ("uid", "read as", "number", f"low {route.n_bits} bits", "in hex")
     return Table("The uid becomes a number", headings, (row,))
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
+    """Return the bits of the number, with the shard number marked."""
     number, width = number_of(uid)
     low = Item(
         f"shard number {route.number}",
@@ -97,6 +101,7 @@ def _low(n_bits: int) -> str:
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
+    """Return the possible shard numbers, and how many of those with files are not drawn."""
     count = 1 << route.n_bits
     first = route.number // BOARD * BOARD if count > BOARD else 0
     shown = range(first, min(first + BOARD, count))
@@ -113,7 +118,7 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
     tone = Tone.MISS if known and not files else Tone.HIT
     items.append(Item(text, at=route.number, tone=tone, doc=doc, name="shard", here=True))
     names = tuple(f"{row * COLUMNS + first >> 4:X}" for row in range(-(-len(shown) // COLUMNS)))
-    title = f"{grouped_digits(count)} shard numbers" + (", and how many files each has" if known else "")
+    title = f"{grouped_digits(count)} shard numbers" + (", with the number of files of each" if known else "")
     if count > len(shown):
         title += f": {shown.start:0{width}X} to {shown.stop - 1:0{width}X}"
     figure = Cells(
@@ -138,14 +143,13 @@ def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
+    """Return the file name by its parts, compared with the name of the open file."""
     rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
-            Item(
-                pieces.date, pieces.date_spans, tone=DATE, doc="When the object was made: created_at, in its own zone."
-            ),
+            Item(pieces.date, pieces.date_spans, tone=DATE, doc="Date of created_at, in its own time zone."),
             Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
-            Item(pieces.part, tone=PART, doc="Parts are counted: a new one begins when the last is full."),
+            Item(pieces.part, tone=PART, doc="Number of the part: a new part begins when the last is full."),
         ),
         (
             Item("comes from", tone=Tone.FAINT),
@@ -158,16 +162,14 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
-        docs = [
-            "The same in the name of this file." if good else "The name of this file differs."
-            for good in agrees
-        ]
+        docs = ["The same in the name of this file." if good else "The name of this file differs." for good in agrees]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
         rows.append((Item("this file", tone=Tone.FAINT), *cells))
     return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))
 
 
 def differing(names: Sequence[str]) -> list[str]:
+    """Return the names without the path and prefix that all of them share."""
     pairs = zip(min(names, default=""), max(names, default=""), strict=False)
     same = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
     first = max(min(names, default="").rfind(sign, 0, same) for sign in "/_") + 1
@@ -175,6 +177,7 @@ def differing(names: Sequence[str]) -> list[str]:
 
 
 def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
+    """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
     rows = tuple(
         (
             Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
@@ -182,4 +185,4 @@ def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], ti
         )
         for name, part, (what, tone) in zip(names, differing(names), said, strict=True)
     )
-    return Table(title, ("file", "what is known of it"), rows)
+    return Table(title, ("file", "result"), rows)

@@ -1,4 +1,4 @@
-"""The sketch `address`: why a uid lies in its file, and how it is found there."""
+"""The sketch `address`: how a uid routes to its file, and how it is found there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardcore.formats.des.address_figures import (
     shown_uid,
     uid_figure,
 )
-from shardcore.formats.des.entry_figures import stamp, tape
+from shardcore.formats.des.entry_figures import tombstone_table, walk_strip
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import UID_HEAD
 from shardcore.formats.des.routing import (
@@ -40,12 +40,12 @@ from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
 
 CANDIDATES = 4
-"""Files that may hold the uid that are drawn."""
+"""Most candidate files drawn."""
 JUDGED = 1000
-"""Uids of a single file by which the number of bits is inferred."""
+"""Most uids of a single file that are used to infer the number of bits."""
 
-_UID_DOC = "Any uid: the files it belongs in. Reset returns to the one that was looked up."
-_BITS_DOC = "n_bits: how many low bits are the shard number. It is written nowhere, and inferred from names and uids."
+_UID_DOC = "Any uid, to see its files. Reset returns to the uid of the lookup."
+_BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class _UidEntry:
 
 
 class AddressScene:
+    """Input of the sketch."""
+
     def __init__(
         self,
         file: Callable[[], DesFile | None],
@@ -93,6 +95,7 @@ class AddressScene:
 
     @property
     def n_bits(self) -> int | None:
+        """Number of bits; for a single file the one by which its uids agree with its name, or None."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -102,7 +105,7 @@ class AddressScene:
             return None
         uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
         judged = [uid for uid in uids if uid is not None]
-        # A single number agrees with many widths: the usual one is taken where it is among them.
+        # One number agrees with several n_bits: prefer the default.
         usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
         return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
 
@@ -148,7 +151,7 @@ class AddressSketch:
         route = uid.route(now["n_bits"])
         return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
 
-    # --- what the files say ------------------------------------------------------------------------------------------
+    # --- drawing of the files ------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
         scene = self._scene
@@ -163,11 +166,11 @@ class AddressSketch:
                 figures.append(table)
                 more += left
         if found is not None:
-            walked = tape(found.file, found.row)
+            walked = walk_strip(found.file, found.row)
             figures.append(walked.figure)
             links += walked.links
             more += walked.more
-            dead = stamp(found.file, found.row) if found.row is not None else None
+            dead = tombstone_table(found.file, found.row) if found.row is not None else None
             if dead is not None:
                 figures.append(dead)
                 links.append(Link("stamp", f"walk {found.row}", tone=Tone.DEAD))
@@ -247,9 +250,9 @@ class AddressSketch:
     def _candidates(self, route: Route) -> list[str]:
         scene = self._scene
         if scene.trace is not None:
-            told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
-            if told:
-                return list(told[0])
+            listed = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
+            if listed:
+                return list(listed[0])
         return list(scene.by_hex.get(route.hex, ()))
 
     def _caption(self, uid: Uid, route: Route, found: _UidEntry | None, trouble: str) -> str:
@@ -259,21 +262,19 @@ class AddressSketch:
         if not scene.folder:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
-            return (
-                f"How many bits a shard number has is unknown, so any file may hold the uid; {route.n_bits} are drawn."
-            )
-        told = "The shard number is computed from the uid alone: readers need no server and no list of uids."
+            return f"n_bits is unknown, so any file may contain the uid; {route.n_bits} bits are drawn."
+        routing = "The shard number follows from the uid, so readers need neither a server nor a list of uids."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
-            return f"{told} No shard has the uid any more, but a copy of it was kept longer."
+            return f"{routing} No shard has the uid, but a retention copy exists."
         if found is None:
-            return f"{told} No file has that number, so the uid is in none."
+            return f"{routing} No file has that number, so the uid is not found."
         if found.row is None:
-            return f"{told} Only the walk past every entry of each such file proves that the uid is not there."
+            return f"{routing} Only a walk over all entries of each such file shows that the uid is missing."
         if found.file.sidecar_error is not None:
-            return f"{told} The sidecar cannot be used, so it is unknown whether the entry was deleted."
+            return f"{routing} The sidecar cannot be read, so it is unknown whether the entry is deleted."
         if found.file.tombstone(found.row) is not None:
-            return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
-        return f"{told} Entries differ in length, so a reader walks from one to the next."
+            return f"{routing} The entry is still in the shard: the tombstone in the sidecar marks it as deleted."
+        return f"{routing} Entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
         own = self._own_name()
@@ -283,21 +284,22 @@ class AddressSketch:
             has = f" {plural(found.count, 'entry has', 'entries have')} this uid, and the last one counts."
         if own is None:
             return (
-                f"The name of this file is not one that packers write, so it does not show its uids: "
+                f"The name of this file is not one that packers write, so it has no shard number: "
                 f"with {route.n_bits} bits a packer would have put this one in {ANY}_{route.hex}_{ANY}.des.{has}"
             )
         if self._scene.n_bits is None:
             return (
                 f"The name does not agree with the uids in it, whatever the number of bits: a reader that computes "
-                f"the name never looks here. {route.n_bits} bits are drawn.{has}"
+                f"the name searches other files. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
+            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. Readers search another file.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
-    # --- what if -----------------------------------------------------------------------------------------------------
+    # --- other values ---------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
+        """Draw the files for another uid or number of bits; entries are not searched."""
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
@@ -316,11 +318,11 @@ class AddressSketch:
             same = own is not None and own.hex == route.hex
             would = "would" if same else "would not"
             caption = f"{who} {would} be looked for in this file: the name of its file is {pieces}."
-        title = f"Where {shown_uid(uid.text)} belongs"
+        title = f"Files for {shown_uid(uid.text)}"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 
 
-def walked_last(trace: Trace) -> str:
+def last_walked(trace: Trace) -> str:
     if trace.ref is not None and trace.ref.shard:
         return trace.ref.shard
     spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)

@@ -1,4 +1,4 @@
-"""Uses of the bytes of a DES shard, and load of the parts of a folder."""
+"""Byte shares of a DES shard, and the load of the shard numbers of a folder."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _TOMBSTONED = "Deleted according to the sidecar; the bytes stay until the shard 
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
+    """Return the number of objects per shard number, over all dates and parts."""
     parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
     named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]
     places = np.array([number for number, _ in named], np.int64)

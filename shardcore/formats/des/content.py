@@ -1,4 +1,4 @@
-"""The content of objects: payloads in the shard, BigFiles beside it (des-architecture, Write path and Read path)."""
+"""Content of objects: payloads in the shard, BigFiles beside it (des-architecture, Write path and Read path)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,21 @@ from shardcore.sources.base import Folder, Source, read_pieces
 
 
 def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
+    """Yield the uncompressed content of an inline object.
+
+    The declared size is checked for every codec; the reference ignores it for codec none.
+
+    Args:
+        source: The shard.
+        entries: Its index.
+        row: The entry.
+        limit: Most bytes of a compressed content, instead of exactly the declared size.
+
+    Raises:
+        FormatError: Offset, length or codec is impossible, or the payload is damaged.
+        LimitExceeded: The content has more than `limit` bytes.
+        SourceError: The bytes cannot be read.
+    """
     start, stop, codec, size = inline_place(entries, row)
     chunks = read_pieces(source, start, stop)
     if codec == "none":
@@ -25,6 +40,7 @@ def stream_inline(source: Source, entries: Entries, row: int, limit: int | None 
 
 
 def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
+    """Return start, stop, codec and declared uncompressed size of an inline object; FormatError where impossible."""
     entries.check_readable(row)
     c = entries.columns
     start = int(c.offset[row])
@@ -32,10 +48,11 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
 
 
 def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Source:
+    """Open the external file of a BigFile. Its name is checked to be 64 hex digits, and links are not followed."""
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
-        raise ExternalMissing(f"the content is in {name} beside the shard, and this shard has no folder", span=entry)
+        raise ExternalMissing(f"the content is in {name}, and the folder of the shard is unknown", span=entry)
     try:
         source = folder.open(name)
     except SourceError as error:
@@ -50,6 +67,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int |
 
 
 def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
+    """Yield the content of a BigFile; its sha256 is compared only after the last piece (BadChecksum)."""
     wanted = entries.hash(row).decode("ascii", "replace").lower()
     digest = hashlib.sha256()
     with open_bigfile(folder, entries, row, limit) as source:
@@ -64,6 +82,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int
 
 
 def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int) -> bytes:
+    """Return bytes `[start, stop)` of the uncompressed content at `[first, last)` of a source, cut at its end."""
     first, last = min(first + start, last), min(first + stop, last)
     if last - first > limit:
         raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")

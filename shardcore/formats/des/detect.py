@@ -1,4 +1,4 @@
-"""Detection of DES: a shard, or a zones file."""
+"""Detecting and opening DES: a shard, a folder of shards, or a zones file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from shardcore.sources.base import Folder
 from shardcore.sources.opening import PrefetchedSource
 
 HEAD = 1 << 16
-"""Bytes of a text in which the keys of a zones file are looked for; they come with the first read."""
+"""Bytes in which the keys of a zones file are searched; part of the first read."""
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
+    """Detect a shard by the magic of its header and footer, a zones file by its keys."""
     if _is_zones(probe):
         return Verdict(Certainty.BESIDE, "a zones file: n_bits and zones")
     return shard.detect(probe)
@@ -28,6 +29,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard 
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
+    """Detect a folder of shards, or one without shards that has a zones file."""
     verdict = shards.detect_folder(folder)
     if verdict is None and (name := _zones_in(folder)) is not None:
         return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")

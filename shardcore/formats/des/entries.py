@@ -1,4 +1,4 @@
-"""The entries of an index as columns: places, sizes and texts of all of them, without an object for each."""
+"""The entries of an index as NumPy columns, without an object per entry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 
 SCANS = 8
-"""Uids of one length that are sought by comparing all entries; for further ones the entries are sorted."""
+"""Lookups per uid length that compare all entries; after that, the uids of the length are sorted."""
 
 Rows = NDArray[np.int64]
 
@@ -49,6 +49,24 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class EntryColumns:
+    """Fields of all entries as columns; offsets of texts are relative to the start of the index.
+
+    Attributes:
+        uid_start: First byte of the uid.
+        uid_length: Bytes of the uid.
+        flags: As stored; 0 in version 1.
+        big: The entry is a BigFile.
+        offset: First byte of the payload in the file; 0 for BigFiles.
+        length: Stored bytes of the payload; 0 for BigFiles.
+        codec: As stored; 0 for BigFiles and in the first layout of version 1.
+        compressed: Field `compressed_size`, normally equal to `length`.
+        size: Declared bytes of the uncompressed content.
+        hash_start: First byte of the hash; start of the entry where there is none.
+        hash_length: Bytes of the hash.
+        meta_start: First byte of the metadata.
+        meta_length: Bytes of the metadata.
+    """
+
     uid_start: Positions
     uid_length: Positions
     flags: NDArray[np.uint8]
@@ -65,6 +83,19 @@ class EntryColumns:
 
 
 class Entries:
+    """Entries of one index; row numbers are entry numbers.
+
+    Args:
+        index: The bytes of the index.
+        version: 1 or 2, from the header.
+        data_stop: Start of the index in the file, and the end of the payloads.
+
+    Attributes:
+        shape: Layout of the entries.
+        walk: Start and end of each entry.
+        trailing: Bytes of the index after the last entry.
+    """
+
     def __init__(self, index: bytes, version: int, data_stop: int) -> None:
         self.index = index
         self.data_stop = data_stop
@@ -112,6 +143,7 @@ class Entries:
         return self.index[at : at + int(self.columns.meta_length[row])]
 
     def meta(self, row: int) -> dict[str, Any]:
+        """Return the metadata of a row; raise FormatError where it is not a JSON object."""
         at = self.data_stop + int(self.columns.meta_start[row])
         return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
 
@@ -144,6 +176,7 @@ class Entries:
         return Span("", self.data_stop + self.walk.end, self.data_stop + len(self.index))
 
     def problem(self, row: int) -> str:
+        """Return the reason why the content of a row cannot be read; "" if it can."""
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
@@ -159,6 +192,7 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def bad_text(self, row: int) -> str:
+        """Return the error in uid or metadata of a row, whose content may be readable; "" if there is none."""
         if read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
@@ -175,6 +209,7 @@ class Entries:
         return np.asarray(bad, bool)
 
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows have a uid that is not UTF-8, or metadata without braces; metadata is not parsed."""
         c = self.columns
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
@@ -187,6 +222,7 @@ class Entries:
         return bad
 
     def bad_text_rows(self, progress: Progress = no_progress) -> Rows:
+        """Return the rows with a `bad_text`; the first call parses all metadata."""
         if self._bad_texts is None:
             rows = np.flatnonzero(self.bad_texts(np.arange(len(self), dtype=np.int64)) | (self.columns.meta_length > 0))
             bad = []
@@ -199,6 +235,10 @@ class Entries:
         return self._bad_texts
 
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
+        """Return the rows of each uid, ascending.
+
+        One pass over the uids of equal length. After `SCANS` single requests for a length, its uids are kept sorted.
+        """
         wanted = list(uids)
         found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
         by_length: dict[int, list[int]] = {}
@@ -234,6 +274,7 @@ class Entries:
         return np.asarray(rows[same])
 
     def rows_at(self, start: int, stop: int) -> Rows:
+        """Return the rows of compressed objects whose payload is exactly `[start, stop)` of the file, ascending."""
         c = self.columns
         if not start <= stop <= self.data_stop:
             return np.zeros(0, np.int64)
@@ -256,6 +297,7 @@ class Entries:
         return groups
 
     def by_offset(self) -> Rows:
+        """Return the rows of inline objects with a payload in the data section, sorted by offset."""
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.length > 0))
         rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
@@ -293,7 +335,7 @@ class Entries:
         return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
 
     def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
-        # Texts of one length that differ only in trailing NULs do not exist, so that `S` may drop them.
+        # `S` drops trailing NULs, which cannot make two texts of one length equal.
         texts = self._texts(rows, length).view(f"S{length}").ravel()
         order = np.argsort(texts, kind="stable")
         return rows[order], texts[order]
@@ -365,6 +407,10 @@ class Entries:
 
 
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
+    """Return the layout and the walk of the entries.
+
+    Version 1 had two layouts: choose the one whose entries end exactly with the index, else the one with all entries.
+    """
     if version != 1:
         shape = ShapeV2(index)
         return shape, walk(shape, count)

@@ -1,4 +1,4 @@
-"""The request log of entries that a reader walks along, and the stamp that a sidecar puts on one."""
+"""Figures of the walk over the entries, and of the tombstone of an entry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 SKIPPED = 7
-"""Entries before the last one that are drawn with an arc each; those before them are counted."""
+"""Most entries drawn before the last one; the entries before them are only counted."""
 FACTS = 3
 _FACT_LETTERS = 40
 
@@ -27,7 +27,8 @@ class EntryStrip:
     more: int
 
 
-def tape(file: DesFile, row: int | None) -> EntryStrip:
+def walk_strip(file: DesFile, row: int | None) -> EntryStrip:
+    """Return the walk up to an entry; for row None, to the end of the index."""
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -70,16 +71,17 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
     return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
 
 
-def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+def tombstone_table(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+    """Return the tombstone of an entry, or None; its location is searched in the sidecar unless `place` is given."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None
     spans = (place or tombstone_span(file, sidecar, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
-    doc = f"It is in {visible(sidecar.name)}: the bytes of the shard itself did not change."
+    doc = f"It is in {visible(sidecar.name)}; the shard itself is not changed."
     row_items = (
         Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
         *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),
     )
     headings = ("tombstone", *(visible(name[:_FACT_LETTERS]) for name, _ in facts))
-    return Table(f"A stamp from the sidecar {visible(sidecar.name)}", headings, (row_items,))
+    return Table(f"Tombstone in the sidecar {visible(sidecar.name)}", headings, (row_items,))

@@ -1,4 +1,4 @@
-"""One DES file: its source, its index, and what is read or worked out once."""
+"""An open DES file: its source, index, sidecar and caches."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from shardcore.sources.base import Source
 
 
 class DataMap:
+    """Ranges of the data section: payloads by offset, and gaps between them; together they tile the section."""
+
     def __init__(self, entries: Entries, start: int, stop: int) -> None:
         rows = entries.by_offset()
         c = entries.columns
@@ -30,7 +32,7 @@ class DataMap:
         last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
         ahead = np.append(first[1:], stop)[: len(rows)]
         reach = np.maximum.accumulate(last)
-        # After the end of a payload an earlier, longer one may go on; then comes a gap.
+        # After a payload, an earlier and longer one may continue; after that is a gap.
         keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
         end = np.minimum(last, ahead)
         resumed = np.maximum(np.minimum(reach, ahead), end)
@@ -53,7 +55,7 @@ class DataMap:
 
 
 KEPT_DECODED = 1 << 25
-"""Decoded payloads are kept up to this many bytes."""
+"""Size of the cache of decompressed payloads, in bytes."""
 
 
 class DesFile:
@@ -94,6 +96,7 @@ class DesFile:
 
     @property
     def sidecar(self) -> Sidecar | None:
+        """The sidecar, read at the first access; None where it is missing or invalid."""
         return self._read_sidecar()[0]
 
     @property
@@ -135,6 +138,7 @@ class DesFile:
         return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
+        """Refuse a deleted object; with `deleted=True`, only a row that does not exist."""
         if not 0 <= row < len(self.entries):
             raise UsageError(f"no row {row} here")
         if self.deleted:
@@ -143,7 +147,7 @@ class DesFile:
         if isinstance(error, RemoteError):
             raise error.with_traceback(None)
         if error is not None:
-            text = f"what was deleted is not known: {error.message}"
+            text = f"deletions are unknown: {error.message}"
             kind = SourceError if isinstance(error, SourceError) else FormatError
             raise kind(text, remedy=Remedy.DELETED)
         if self._is_tombstoned(row):
@@ -151,12 +155,14 @@ class DesFile:
             raise UsageError(text, remedy=Remedy.DELETED)
 
     def stream(self, row: int) -> Iterator[bytes]:
+        """Yield the uncompressed content of an entry in pieces; errors as for `DesShard.stream`."""
         self.check_allowed(row)
         if self.entries.columns.big[row]:
             return stream_bigfile(self.source.folder, self.entries, row)
         return stream_inline(self.source, self.entries, row)
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
+        """Return bytes `[start, stop)` of a content stored uncompressed; None for a compressed one."""
         self.check_allowed(row)
         if self.entries.columns.big[row]:
             with open_bigfile(self.source.folder, self.entries, row) as source:
@@ -165,6 +171,7 @@ class DesFile:
         return cut(self.source, first, last, start, stop, limit) if codec == "none" else None
 
     def decoded(self, row: int) -> bytes:
+        """Return the uncompressed content of a compressed inline object, at most 32 MiB (LimitExceeded); cached."""
         self.check_allowed(row)
         kept = self._decoded.get(row)
         if kept is not None:

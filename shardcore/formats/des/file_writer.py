@@ -1,4 +1,4 @@
-"""One shard while it is written: payloads as they come, then index and footer (des_core.shard_io, ShardWriter)."""
+"""Writing one shard: payloads as they arrive, then index and footer (des_core.shard_io, ShardWriter)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ _place_v1 = PLACE_V1.packer.pack
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
+    """Entry of an object without its offset; `digest` is the sha256 of a BigFile in hex."""
+
     uid: bytes
     meta: bytes
     size: int
@@ -43,7 +45,9 @@ class NewEntry:
     digest: str = ""
 
 
-class ShardFile:
+class NewShard:
+    """Shard that is being written."""
+
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name
@@ -81,7 +85,8 @@ class ShardFile:
         self.plain += entry.size
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
-        # What lies between two uids: the place of one object and the uid length of the next.
+        """Add many uncompressed objects without metadata at once; version 2 only."""
+        # Bytes between two uids: the fixed part of one entry and the uid length of the next.
         between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
         places = between["place"]
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes

@@ -24,7 +24,7 @@ from shardcore.errors import (
 from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
-from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
+from shardcore.formats.des.retention import Copy, Retention, RetentionCopies
 from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, check_bits, routed_to, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
@@ -56,13 +56,14 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 MOST_PROBED = 3
-"""So many members are opened to see whether their uids agree with the names; fewer where each costs requests."""
+"""Most shards opened to check that their uids agree with n_bits: `MOST_ASKED` local ones, `MOST_PROBED` remote."""
 
 MOST_PARTS = 10_000
-"""Parts of one date and shard number that are tried by their names."""
+"""Most parts of one date and shard number that are tried by name."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
+    """Detect a folder with files named as packers do, or at least `*.des`."""
     found, count = some_members(folder, SUFFIX)
     if packed := sum(ShardName.parse(member.name) is not None for member in found):
         count = count if packed == len(found) else plural(packed, "file")
@@ -71,6 +72,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
+    """Open a folder of shards; the shards are opened when needed."""
     members, computed = _members(folder, context)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
@@ -95,10 +97,12 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 
 
 class DesDataSet(DataSet):
+    """Shards of one folder, which share their BigFiles."""
+
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
-    retention: CopiesSeen
+    retention: RetentionCopies
 
     def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)
@@ -160,6 +164,7 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
+        """Bits of the shard number: given, from the zones file, or inferred from all file names; None where unknown."""
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
@@ -176,6 +181,7 @@ class DesDataSet(DataSet):
 
     @property
     def _routing_bits(self) -> int | None:
+        """Bits for the first attempt of a lookup; remote shards are not opened to check them."""
         if self.folder.lists_cheaply:
             return self.n_bits
         return None if self._agree.value is False else self._named_bits
@@ -216,26 +222,28 @@ class DesDataSet(DataSet):
 
         self.load_index(progress)
         if self.n_bits is None:
-            raise UsageError("n_bits is not known: the names of the files do not say, and no zones file does")
+            raise UsageError("n_bits is unknown: neither the file names nor a zones file give it")
         return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
 
     def parse_key(self, text: str) -> Uid:
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
+        """Return the route of a uid and the shards that may contain it; route None where n_bits is unknown."""
         n_bits = self._routing_bits
         if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
         route = key.route(n_bits)
         if self.computed:
-            return route, self._tried(route)
+            return route, self._existing_parts(route)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
     def may_hold(self, name: str) -> bool:
         return self.computed and name.endswith(SUFFIX)
 
-    def _tried(self, route: Route, place: str = "") -> list[str]:
+    def _existing_parts(self, route: Route, place: str = "") -> list[str]:
+        """Return the parts of a date and shard number by opening computed names up to the first that is missing."""
         found: list[str] = []
         for part in range(MOST_PARTS):
             name = f"{place}{ShardName(self.date, route.hex, part)}"
@@ -253,11 +261,11 @@ class DesDataSet(DataSet):
         route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
-            text = f"n_bits is not known: {holders} may hold the uid."
+            text = f"n_bits is unknown: {holders} may contain the uid."
             look.step(
                 "Route",
                 text,
-                why="Without n_bits the uid's number is unknown, so no file can be ruled out.",
+                why="Without n_bits the shard number is unknown, so every file must be searched.",
                 n_bits=None,
                 candidates=found[:100],
             )
@@ -275,7 +283,7 @@ class DesDataSet(DataSet):
         text += f"; the date is {self.date}" if self.date else ""
         all_of_them = len(self.members) if self.listed else None
         some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
-        text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
+        text += f": {'the one file' if some == '1 of 1 file' else some} may contain it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         figures: tuple[Figure, ...] = ()
         if look.telling:
@@ -286,26 +294,26 @@ class DesDataSet(DataSet):
             "Route",
             text,
             shown=figures,
-            why="The shard number is computed from the uid alone: a reader needs no server and no list of uids.",
+            why="The shard number follows from the uid, so a reader needs neither a server nor a list of uids.",
             **values,
             candidates=found[:100],
         )
         return found
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
+        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, last_walked
 
-        member = self.first_member if trace is None else walked_last(trace)
+        member = self.first_member if trace is None else last_walked(trace)
         if not self.is_open(member) and (not self.listed or member not in self._by_name):
             member = ""
-        told = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
+        n_bits = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
         scene = AddressScene(
             lambda: self._file_of(member),
             trace,
             member=member,
             names=self._known_names,
             ready=lambda: self.is_open(member),
-            n_bits=told[0] if told else self._known_bits,
+            n_bits=n_bits[0] if n_bits else self._known_bits,
         )
         return (AddressSketch(scene),)
 
@@ -321,6 +329,7 @@ class DesDataSet(DataSet):
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of many uids; -1 for a uid without an entry, even where a retention copy exists."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)
@@ -329,7 +338,7 @@ class DesDataSet(DataSet):
         for number, uid in enumerate(wanted):
             for name in self.candidates(uid)[1]:
                 by_member.setdefault(name, []).append(number)
-        # Files that no packer named come last.
+        # Files with other names are searched last.
         for name in (name for _, names in sorted(self._by_hex.items(), reverse=True) for name in names):
             left = np.array([number for number in by_member.get(name, ()) if rows[number] < 0], np.int64)
             first = self.first_row_of(name)
@@ -351,19 +360,19 @@ class DesDataSet(DataSet):
             except KeyAbsent:
                 if self._routing_bits == self.n_bits:
                     raise
-                ref = super().lookup(key, look)  # the names lead elsewhere: in all files
+                ref = super().lookup(key, look)  # n_bits of the names was wrong: search all files
         except KeyAbsent:
             if not copies:
                 raise
             ref = _copy_ref(copies[0])
         if copies:
             names = [copy.name for copy in copies]
-            text = f"{plural(len(copies), 'copy is', 'copies are')} kept longer; the reference prefers them."
+            text = f"{plural(len(copies), 'retention copy', 'retention copies')}; the reference reads these first."
             look.step(
                 "Retention",
                 text,
                 *(copy.span for copy in copies),
-                why="A copy that is kept longer outlives its shard, so a reader also looks there.",
+                why="A retention copy outlives its shard, so a reader also searches there.",
                 copies=names,
             )
             ref.extras["copies"] = names
@@ -400,12 +409,12 @@ class DesDataSet(DataSet):
         root = super().tree
         if not self.retention.days:
             return root
-        doc = "Copies of objects that are kept longer than their shards."
+        doc = "Copies of objects that outlive their shards."
         copies = Node(RETENTION, Span("", 0, 0), doc=doc, children=Deferred(self._copy_nodes))
         return Node(root.name, root.span, children=(*root.children, copies))
 
     def _copy_nodes(self) -> list[Node]:
-        doc = "A copy of an object, kept longer than its shard."
+        doc = "A copy of an object that outlives its shard."
         return [
             Node(copy.name, copy.span, text=plural(copy.size, "byte"), role=FieldRole.DATA, doc=doc)
             for copy in self.retention.all

@@ -1,8 +1,8 @@
-"""The bytes of a DES shard and the rules on them, stated once (des-architecture, Shard format; des_core.shard_io).
+"""The records of a DES shard and the rules on them (des-architecture, Shard format; des_core.shard_io).
 
-`header 8 | data | index | footer 12`, all numbers unsigned and little-endian. An index entry has parts of variable
-length, so it is stated as the records between them: the uid length, then (version 2) the flags, then the place
-of an inline object or of a BigFile, then the length of the metadata.
+`header 8 | data | index | footer 12`, all numbers unsigned and little-endian. An index entry has texts of variable
+length, so it is described by the records between them: uid length; then (version 2) flags; then offset and sizes of
+an inline object, or the hash length of a BigFile; then the length of the metadata.
 """
 
 from __future__ import annotations
@@ -82,28 +82,28 @@ UID_HEAD = Record(
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
 _TWO_LENGTHS = Differs(
     "an entry has offsets and sizes",
-    "the stored size is there twice: the local reader uses length, the reader for S3 compressed_size",
+    "the stored size is stored twice: the local reader uses length, the S3 reader compressed_size",
 )
 _PLACE = (
     Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
     Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload.", differs=_TWO_LENGTHS),
 )
 _CODING = (
-    Field("codec", "u1", FieldRole.CODEC, "How the payload is stored: 0 none, 1 zstd, 2 LZ4 frame."),
+    Field("codec", "u1", FieldRole.CODEC, "Codec of the payload: 0 none, 1 zstd, 2 LZ4 frame."),
     Field(
         "compressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Stored bytes once more, equal to length in all written files.",
+        "Stored bytes again, equal to length in all written files.",
         differs=_TWO_LENGTHS,
     ),
     Field(
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Uncompressed bytes of the content, decompressed.",
+        "Uncompressed bytes of the content.",
         differs=Differs(
-            "an entry has the sizes of its content", "the reference compares this one only after it has decompressed"
+            "an entry has the sizes of its content", "the reference compares it only for compressed contents"
         ),
     ),
 )
@@ -115,7 +115,7 @@ INLINE = Record(
 
 _HASH_PATH = Differs(
     "a BigFile is stored at `_bigFiles/<hash>`",
-    "the reference joins whatever text stands here to the folder, paths too; only 64 hex digits are taken here",
+    "the reference joins any text to the folder, paths too; only 64 hex digits are accepted here",
 )
 
 BIGFILE_HEAD = Record(
@@ -145,8 +145,8 @@ PLACE_V1_SHORT = Record(
 )
 
 TEXT_DOCS = {
-    "uid": "Key of the object, UTF-8, as it was given: it is data, never a path, and is not normalised.",
-    "hash": "SHA-256 of the plain content in lower-case hex; the external file has it as its name.",
+    "uid": "Key of the object, UTF-8, not normalised; it is data and never used as a path.",
+    "hash": "SHA-256 of the uncompressed content in lower-case hex; it is the name of the external file.",
     "meta": "Metadata of the object: a JSON object, written compact and ASCII-escaped.",
 }
 
@@ -171,6 +171,7 @@ def read_uid(data: bytes) -> str | None:
 
 
 def uid_bytes(uid: str) -> bytes:
+    """Return the bytes of a uid; raise FormatError for more than 65,535 bytes or text that UTF-8 cannot encode."""
     try:
         data = uid.encode()
     except UnicodeEncodeError:
@@ -186,6 +187,7 @@ def write_uid(uid: str) -> bytes:
 
 
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
+    """Parse metadata; {} for no bytes. Raise FormatError where it is not a JSON object."""
     if not data:
         return {}
     tree = parse_json(data, "the metadata", limits=FREE, span=place)
@@ -214,22 +216,21 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             SectionRole.DATA,
             HEADER.size,
             index_start,
-            "The payloads (stored contents), in the order they came, without padding.",
+            "The payloads (stored contents), in the order of adding, without padding.",
         ),
         Section(
             "index",
             SectionRole.INDEX,
             index_start,
             index_stop,
-            "One entry for each object: uid, place of its content, metadata.",
+            "One entry per object: uid, location of its content, metadata.",
         ),
-        Section(
-            "footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."
-        ),
+        Section("footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."),
     ]
 
 
 def is_hash(text: bytes) -> bool:
+    """Return True for 64 hex digits, which are safe as a file name."""
     return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
 
 
@@ -241,6 +242,7 @@ _IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 def bigfile_name(digest: bytes) -> str:
+    """Return the path of an external file relative to the shard's folder; only for a hash that `is_hash`."""
     return f"{BIGFILES}/{digest.decode('ascii', 'replace')}"
 
 
@@ -251,11 +253,11 @@ def codec_name(code: int) -> str:
 class PayloadFault(IntEnum):
     NONE = 0
     OUTSIDE = 1
-    """A payload lies before the index."""
+    """The payload is not before the index."""
     CODEC = 2
-    """A codec is one of `CODECS`."""
+    """The codec is not in `CODECS`."""
     SIZE = 3
-    """Sizes: an object that is not compressed has equal stored and uncompressed sizes."""
+    """An uncompressed object has different stored and uncompressed sizes."""
 
 
 def payload_faults(
@@ -269,7 +271,7 @@ def payload_faults(
     faults = np.zeros(len(offset), np.uint8)
     faults[(codec == 0) & (size != length)] = PayloadFault.SIZE
     faults[codec >= len(CODECS)] = PayloadFault.CODEC
-    # `offset + length` may wrap.
+    # `offset + length` may overflow.
     faults[(length > stop) | (offset > stop - np.minimum(length, stop))] = PayloadFault.OUTSIDE
     return faults
 
@@ -287,6 +289,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:
+    """Return the first byte of the index by the footer; raise Truncated where the index does not fit in the file."""
     room = size - HEADER.size - FOOTER.size
     index_size = footer["index_size"]
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)

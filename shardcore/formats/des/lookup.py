@@ -1,4 +1,4 @@
-"""Finds uids and reports how (des-architecture, Read path)."""
+"""Looking up uids, with the steps of the trace (des-architecture, Read path)."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.trace import Look
 
-MAX_TOLD = 1 << 24
-"""Contents up to 16 MiB are read by a told lookup to show what comes out."""
+MAX_TRACED = 1 << 24
+"""Largest content that a trace reads, 16 MiB."""
 
 
 SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
-PAYLOAD_WHY = "The offset is known now: one read returns the content, and the codec shows how to decompress it."
+PAYLOAD_WHY = "One read at the offset returns the content, and the codec gives its decompression."
 
 
 class DesLookup:
@@ -60,9 +60,10 @@ class DesLookup:
         return Uid.parse(text)
 
     def find(self, key: Uid, look: Look) -> ObjectRef:
+        """Find a uid by the walk over the index; of several entries the last counts, as in the reference."""
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
-        _tell_ends(file, look)
+        _report_ends(file, look)
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
             text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
@@ -71,7 +72,7 @@ class DesLookup:
                 text,
                 index,
                 draw=lambda: _walk_drawing(file, None),
-                why="Entries are in no order: only a walk past all of them proves that a uid is not here.",
+                why="Entries are unordered, so only a walk over all of them shows that a uid is missing.",
                 entries=len(entries),
                 uid_bytes=len(key.raw),
             )
@@ -80,12 +81,12 @@ class DesLookup:
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
         if look.telling:
-            _tell_entry(file, rows, look)
-        # What an object is, its sidecar states, too: that is read now.
+            _report_entry(file, rows, look)
+        # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(int(rows[-1]))
         if look.telling:
-            _tell_sidecar(file, ref, look)
-            _tell_content(file, ref, look)
+            _report_sidecar(file, ref, look)
+            _report_content(file, ref, look)
         return ref
 
     def find_all(self, key: Uid) -> ObjectSlice:
@@ -99,25 +100,25 @@ class DesLookup:
         return self._file.entries.rows_of([key.raw])[0]
 
 
-def _tell_ends(file: DesFile, look: Look) -> None:
+def _report_ends(file: DesFile, look: Look) -> None:
     size, start = file.source.size, file.entries.data_stop
     declared = file.footer["index_size"]
     look.step(
         "Footer",
-        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at {start:#x}.",
+        f"The last {FOOTER.size} bytes give the index size, {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
         shown=(Fields(FOOTER, size - FOOTER.size, file.footer),),
-        why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
+        why="The index is written last, so a reader finds it from the end of the file.",
         index_size=declared,
         index_start=start,
     )
     version = file.header["version"]
     look.step(
         "Header",
-        f"The first {HEADER.size} bytes say DES2, version {version}.",
+        f"The first {HEADER.size} bytes are DES2, version {version}.",
         Span("", 0, HEADER.size),
         shown=(Fields(HEADER, 0, file.header),),
-        why="Magic and version keep a reader from taking another file for a shard.",
+        why="Magic and version identify the format and the layout of the entries.",
         version=version,
     )
     count = file.entries.declared
@@ -132,13 +133,13 @@ def _tell_ends(file: DesFile, look: Look) -> None:
 
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
-    from shardcore.formats.des.entry_figures import tape
+    from shardcore.formats.des.entry_figures import walk_strip
     from shardcore.model.drawing import Drawing
 
-    walked = tape(file, row)
+    walked = walk_strip(file, row)
     caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
     if row is None:
-        caption = "Entries are in no order, so only a walk past all of them proves that a uid is not here."
+        caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
     return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
 
 
@@ -146,11 +147,11 @@ def _flags_figure(flags: int, at: int) -> Bits:
     from shardcore.model.drawing import Bits, Item, Tone
 
     spans = (Span("", at, at + 1),)
-    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: where the content is.", here=True)
+    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: BigFile or inline.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
-def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
+def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
     row = int(rows[-1])
     c, entry = file.entries.columns, file.entries.span(row)
     text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
@@ -177,7 +178,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
             shown=(_flags_figure(int(c.flags[row]), at),),
-            why="One bit decides how the rest of the entry is read: a place in this file, or the hash of another.",
+            why="Bit 0 gives the layout of the rest of the entry: offset and sizes, or the hash of an external file.",
             flags=int(c.flags[row]),
         )
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
@@ -195,7 +196,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             size=int(c.size[row]),
         )
     else:
-        _tell_place(file, row, look, at)
+        _report_place(file, row, look, at)
     if meta.size:
         facts: dict[str, Any] = {}
         with suppress(FormatError):
@@ -210,7 +211,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         )
 
 
-def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
+def _report_place(file: DesFile, row: int, look: Look, at: int) -> None:
     c = file.entries.columns
     skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
     stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
@@ -230,25 +231,25 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
         text,
         Span("", at + skip, stop),
         shown=(Fields(shown, at, values | {"uncompressed_size": size}),),
-        why="With offset and length one range request brings the content, whatever the size of the shard.",
+        why="With offset and length, one range request returns the content, however large the shard is.",
         **values,
         uncompressed_size=size,
     )
 
 
-def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
         look.step(
             "Sidecar",
-            f"The sidecar cannot be used, so it is unknown what was deleted: {file.sidecar_error.message}.",
+            f"The sidecar cannot be read, so deletions are unknown: {file.sidecar_error.message}.",
             place,
             why=SIDECAR_WHY,
         )
     elif file.sidecar is None:
         look.step(
             "Sidecar",
-            "No sidecar beside the shard: no object is known to be deleted.",
+            "The shard has no sidecar, so no object is deleted.",
             why=SIDECAR_WHY,
             inputs=(file.entries.span(ref.row),),
             sidecar=False,
@@ -259,7 +260,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         said = (
             f"A tombstone marks the object as deleted: {tombstone}."
             if tombstone
-            else "The sidecar has no tombstone for the object: it was not deleted."
+            else "The sidecar has no tombstone for the object."
         )
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
         look.step(
@@ -273,7 +274,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         )
 
 
-def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step(
             "Payload",
@@ -282,8 +283,8 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             why="A deleted object must not be returned, although its bytes are still there.",
         )
         return
-    if max(ref.size, ref.stored_size) > MAX_TOLD:
-        text = f"{plural(ref.size, 'byte')}: too many to read along."
+    if max(ref.size, ref.stored_size) > MAX_TRACED:
+        text = f"{plural(ref.size, 'byte')}: too large to be read for a trace."
         look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
     entries, row, why = file.entries, ref.row, PAYLOAD_WHY
@@ -295,20 +296,16 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
-                why="The entry has only the name of the content; without that file the content is not available.",
+                why="The entry has only the hash; without the external file the content is not available.",
             )
             look.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 of the entry."
-        why = "The content is a separate file, named by its hash: the hash proves it."
+        why = "The content is a separate file, and its name is the sha256 that proves it."
     else:
         pieces = stream_inline(look.meter(file.source), entries, row)
-        text = (
-            "The stored bytes are the content as it is."
-            if ref.codec == "none"
-            else f"The {ref.codec} frame is decompressed."
-        )
+        text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is decompressed."
     digest, size = sha256_of(pieces)
     look.step(
         "Payload",
@@ -321,6 +318,23 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
+    """Return the shard of a uid by the routing rule alone.
+
+    Args:
+        key: The uid.
+        date: `created_at` in ISO 8601; required. Only its date in its own time zone counts.
+        n_bits: Bits of the shard number; default: those of the zones file, else 8.
+        zones: A zones file: its text, or its path.
+
+    Returns:
+        `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
+        `zone` and `uri` (None where no zone has the number).
+
+    Raises:
+        UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.
+        FormatError: The zones file is invalid.
+        SourceError: The zones file cannot be read.
+    """
     if not date:
         raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
     day = shard_date(str(date))

@@ -1,4 +1,4 @@
-"""The entries of a shard as rows and references (des-architecture, Shard format, INDEX)."""
+"""Objects of a shard: one row per entry (des-architecture, Shard format, INDEX)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 OBJECT, BIGFILE = 0, 1
-_NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column states -1
+_NOT_SHOWN = 1 << 62  # larger sizes and offsets are invalid and become -1
 
 
 class DesObjects(Objects):
@@ -59,6 +59,7 @@ class DesObjects(Objects):
         return self._entries.uid_bytes(rows)
 
     def ref(self, row: int) -> ObjectRef:
+        """Return one row as an object; `extras` has the metadata, and the bytes of an undecodable uid in hex."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
@@ -141,6 +142,7 @@ class DesObjects(Objects):
 
 
 def _numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return sizes and offsets as int64; -1 from 2^62 on."""
     numbers = values.astype(np.int64)
     numbers[values >= np.uint64(_NOT_SHOWN)] = -1
     return numbers

@@ -11,7 +11,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("des.entry",),
             ReaderAnswer.REFUSES,
-            "One entry that cannot be right makes it refuse the whole file; here the others stay readable.",
+            "One impossible entry makes it refuse the file; here the other entries stay readable.",
         ),
         Peer(_NAME, ("des.duplicate-uid",), ReaderAnswer.IGNORES, "It uses the last of equal uids without a message."),
         Peer(
@@ -24,9 +24,9 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header", SILENT),
             ReaderAnswer.WRONG,
-            "Content that is stored uncompressed is returned as it is: no checksum, and its size is not compared.",
+            "Uncompressed content is returned without a check: it has no checksum, and its size is not compared.",
         ),
-        Peer(_NAME, ("des.bigfile",), ReaderAnswer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
+        Peer(_NAME, ("des.bigfile",), ReaderAnswer.WRONG, "For a BigFile it compares only the size, not the sha256."),
         Peer(
             _NAME,
             ("des.tombstone-key",),

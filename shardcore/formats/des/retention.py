@@ -1,7 +1,7 @@
-"""Extended retention: copies of objects that are kept longer than their shards (des_core, extended retention).
+"""Extended retention: copies of objects that outlive their shards (des_core, extended retention).
 
-A copy is the plain content under `_ext_retention/<date>/<uid>_<time>.dat`, where date and time are `created_at` in
-UTC. It lies at the root of a bucket, which is the folder of the shards or one above it.
+A copy is the uncompressed content at `_ext_retention/<date>/<uid>_<time>.dat`, with `created_at` in UTC as date and
+time. It is at the root of a bucket: in the folder of the shards, or above it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+
 
 @dataclass(frozen=True, slots=True)
 class Copy:
+    """Retention copy; uid and `created_at` are from its name, which is relative to the root."""
+
     uid: str
     created_at: str
     name: str
@@ -42,23 +44,27 @@ class Copies:
     by_name: dict[str, Copy]
 
 
-class CopiesSeen(Protocol):
+class RetentionCopies(Protocol):
+    """Retention copies of a folder or of several zones."""
+
     @property
     def days(self) -> bool:
         """Return whether there is a folder for copies."""
 
     @property
     def all(self) -> tuple[Copy, ...]:
-        """All copies."""
+        """All copies, sorted by name."""
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """Return the copies of a uid."""
+        """Return the copies of a uid; names are relative to the root."""
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
         """Open the copy of that name; None when there is none."""
 
 
 class Retention:
+    """Retention copies of a folder of shards, listed at the first request."""
+
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
         self._copies: Once[Copies] = Once()
@@ -72,12 +78,12 @@ class Retention:
 
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
-        around = _around(self._folder)
+        roots = _possible_roots(self._folder)
         if self._at_root:
-            around = around[-1:]
+            roots = roots[-1:]
         elif self._lists_none:
-            around = around[1:]
-        return [(root, days) for root in around if (days := _days(root))]
+            roots = roots[1:]
+        return [(root, days) for root in roots if (days := _days(root))]
 
     @property
     def days(self) -> bool:
@@ -112,7 +118,8 @@ class Retention:
         return Copies(None, (), {}, {})
 
 
-def _around(folder: Folder) -> list[Folder]:
+def _possible_roots(folder: Folder) -> list[Folder]:
+    """Return the folders that may have copies: that of the shards, its parent, and the root of its bucket."""
     above = folder.parent()
     found = [folder] if above is None else [folder, above]
     while not folder.lists_cheaply and above is not None:

@@ -1,7 +1,7 @@
 """Routing of a uid: shard number, file name, zone (des-architecture, Read path and Backends and routing).
 
-A folder of DES shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, the hex number
-comes from the uid alone, and the number of its bits (`n_bits`) is written nowhere: it can only be inferred.
+A folder of shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, and the hex number follows
+from the uid. The number of its bits, `n_bits`, is stored nowhere; it can only be inferred.
 """
 
 from __future__ import annotations
@@ -25,6 +25,14 @@ _NAME = re.compile(r"([0-9]{8})_([0-9A-F]{1,4})_([0-9]{4,9})\.des")
 
 @dataclass(frozen=True, slots=True, order=True)
 class ShardName:
+    """File name as packers write it.
+
+    Attributes:
+        date: YYYYMMDD.
+        hex: The shard number, upper case, 1 to 4 digits.
+        part: Number of the part; a new part begins when the last is full.
+    """
+
     date: str
     hex: str
     part: int
@@ -44,6 +52,8 @@ class ShardName:
 
 @dataclass(frozen=True, slots=True)
 class Uid:
+    """Uid with its UTF-8 bytes and the low 16 bits of its routing number."""
+
     text: str
     raw: bytes
     bits: int
@@ -63,6 +73,15 @@ class Uid:
 
 @dataclass(frozen=True, slots=True)
 class Route:
+    """Route of a uid.
+
+    Attributes:
+        n_bits: Bits of the shard number.
+        number: The shard number, below `2 ** n_bits`.
+        hex: The number as printed in file names.
+        rule: `digits` (the uid is a decimal number) or `crc32` (of its UTF-8 bytes).
+    """
+
     n_bits: int
     number: int
     hex: str
@@ -74,12 +93,14 @@ class Route:
 
 
 def check_bits(n_bits: object) -> int:
+    """Return `n_bits`; raise UsageError where it is not an integer from 4 to 16."""
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
         raise UsageError(f"n_bits is {n_bits!r}; it must be a whole number from {MIN_BITS} to {MAX_BITS}")
     return n_bits
 
 
 def uid_bytes(uid: str) -> bytes:
+    """Return the UTF-8 bytes of a uid; bytes that are not UTF-8 survive as surrogate escapes."""
     try:
         return uid.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -87,11 +108,18 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def low_bits(uid: str) -> int:
+    """Return the low 16 bits of the number that a uid routes by.
+
+    A uid of decimal digits of any script is that number; any other uid is the CRC-32 of its bytes. Digits that are not
+    decimals, such as a superscript two, crash the reference; here they count as text. Modulo 2^16 only the last 16
+    digits matter, so a long uid is cheap.
+    """
     value = int(uid[-MAX_BITS:]) if uid.isdecimal() else zlib.crc32(uid_bytes(uid))
     return value & 0xFFFF
 
 
 def shard_hex(number: int, n_bits: int) -> str:
+    """Return a shard number as printed in file names: upper case, at least `n_bits // 4` digits."""
     return f"{number:0{max(1, n_bits // 4)}X}"
 
 
@@ -112,6 +140,7 @@ def parse_time(created_at: str) -> datetime:
 
 
 def utc_stamp(created_at: str) -> str:
+    """Return a time in UTC with `Z`, as sidecars and retention copies have it; a time without a zone counts as UTC."""
     moment = parse_time(created_at)
     try:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -121,6 +150,7 @@ def utc_stamp(created_at: str) -> str:
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
+    """Return the smallest `n_bits` for which all names print their numbers so; None if there is none."""
     printed = {(name.number, name.hex) for name in names}
     for n_bits in range(MIN_BITS, MAX_BITS + 1):
         if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):
@@ -129,6 +159,11 @@ def bits_of_names(names: Iterable[ShardName]) -> int | None:
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
+    """Return the smallest `n_bits` that routes every uid to its file; None if there is none, or no uid.
+
+    Args:
+        uids: Uids of files, by the shard number printed in the file name.
+    """
     columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]
     columns = [(hex_, bits) for hex_, bits in columns if len(bits)]
     if not columns:

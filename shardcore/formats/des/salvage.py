@@ -1,12 +1,12 @@
-"""Salvage of a damaged DES shard: by its index, by single entries, by the sidecar, or by frames.
+"""Salvage of a damaged DES shard: by its index, single entries, the sidecar, or frames.
 
-The index is found again without the footer, by its first entry; where the walk through it breaks off, or its beginning
-is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
-(`vouched`). Payloads lie one after the other with nothing between them: zstd and LZ4 frames begin with a magic number,
-and their blocks say where they end; that they decompress to the size in their entry proves no byte, so only a
-sidecar, or the hash of a BigFile, makes a content whole. Those that are stored plain cannot be distinguished by
-themselves: where no entry and no sidecar reports them, they can be taken as they lie there, and nobody knows how many
-they were.
+- Without the footer, the index is found by the form of its first entry.
+- Where the index is incomplete, entries are found one by one (`scan_entries`).
+- A sidecar repeats the index with a sha256 per content (`sidecar_recovery`).
+- zstd and LZ4 frames begin with a magic number, and their blocks give their length.
+
+Only a sidecar or the hash of a BigFile proves a content; a frame that decompresses to the right size is unverified.
+Uncompressed payloads without an entry cannot be told apart; they are returned as one range of bytes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_e
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.scan_entries import Loose, is_nested, loose_entries
+from shardcore.formats.des.scan_entries import FoundEntry, find_entries, is_nested
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.sidecar_recovery import (
     BY_SIDECAR,
     Pieces,
-    Trials,
+    TrialBudget,
     by_sidecar,
+    checked_pieces,
     checksum_in,
-    comes_to_its_end,
     deleted_places,
-    held_against,
     plain_pieces,
+    reads_to_end,
     sidecar_of,
 )
 from shardcore.model.number_words import plural
@@ -48,30 +48,31 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 
-_BY_DIGEST = "the sha256 that its entry states"
-_SIZE_ONLY = "the uncompressed size fits; it has no digest"
+_BY_DIGEST = "the sha256 in its entry"
+_SIZE_ONLY = "the uncompressed size is right; there is no checksum"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 0xFFFF
 _LEAST_ENTRY = UID_HEAD.size + 1
 _FIRST = 1 << 12
-"""Bytes by which the beginning of an index is judged before all of it is read."""
+"""Bytes read first to reject a wrong index."""
 _BLOCK = 64
-"""Bytes that a block of a frame counts for."""
+"""Bytes of budget that a block of a frame costs."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
+    """Yield objects found by the index, single entries, the sidecar, and frames in the remaining bytes."""
+    covered, listed, trials = Covered(), set[str](), TrialBudget(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
         yield from _listed(damaged, shard, covered, listed, trials, again=shard.damage is not None)
     else:
-        mended = _mended(damaged)
-        if mended is not None:
-            with closing(damaged.reopen(mended)) as again:
+        repaired = _repaired(damaged)
+        if repaired is not None:
+            with closing(damaged.reopen(repaired)) as again:
                 if isinstance(again, DesShard):
                     yield from _listed(damaged, again, covered, listed, trials, again=True)
     size = damaged.source.size
-    for entry in loose_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
+    for entry in find_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
         covered.add(entry.span.start, entry.span.stop)
         covered.add(entry.start, entry.stop)
         if sidecar is None or sidecar.tombstone(entry.uid, entry.created_at) is None:
@@ -99,7 +100,7 @@ def _version(damaged: Damaged) -> int | None:
 
 
 def _listed(
-    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: Trials, *, again: bool
+    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: TrialBudget, *, again: bool
 ) -> Iterator[SalvagedObject]:
     entries = shard.file.entries
     if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
@@ -110,7 +111,7 @@ def _listed(
     columns = shard.objects[:]
     gone = (columns.state == State.TOMBSTONED) & (columns.stop > columns.start)
     for start, stop in zip(columns.start[gone].tolist(), columns.stop[gone].tolist(), strict=True):
-        covered.add(start, stop)  # what was deleted is not found again as a frame
+        covered.add(start, stop)  # tombstoned contents are not recovered as frames
     missing = _missing(entries)
     if missing:
         damaged.notes.append(
@@ -128,6 +129,7 @@ def _listed(
 
 
 def _missing(entries: Entries) -> int:
+    """Return the number of missing payload bytes: the last payload should end at the index."""
     c, last = entries.columns, len(entries) - 1
     if last < 0 or c.big[last]:
         return 0
@@ -135,13 +137,13 @@ def _missing(entries: Entries) -> int:
     return missing if 0 < missing < int(c.offset[last]) else 0
 
 
-def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> SalvagedObject:
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: TrialBudget) -> SalvagedObject:
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
     checksum = checksum_in(ref.extras)
     by = BY_SIDECAR if checksum else _BY_DIGEST if outside else ""
     if missing and not outside and trials.left > 0:
-        # Bytes are gone: the content at the place may be another content, and the right one so much earlier.
+        # Bytes are missing: another content may be at this offset, and the right one earlier.
         c, row = shard.file.entries.columns, ref.row
         codec, length, size = (int(column[row]) for column in (c.codec, c.length, c.size))
         if codec < len(CODECS) and (checksum or codec):
@@ -150,8 +152,8 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
                 span = Span("", at, at + length) if HEADER.size <= at and at + length <= ends else None
                 if span is not None:
                     pieces: Pieces = partial(plain_pieces, damaged, CODECS[codec], span, size)
-                    pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
-                    if comes_to_its_end(trials, pieces):
+                    pieces = partial(checked_pieces, pieces, checksum, span) if checksum else pieces
+                    if reads_to_end(trials, pieces):
                         why = "" if by else _SIZE_ONLY
                         return SalvagedObject(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
@@ -159,22 +161,23 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
         return SalvagedObject(ref.key, name, ref.spans, why=why)
     pieces = partial(bounded, shard, ref, damaged.limit)
     if checksum:
-        pieces = partial(held_against, pieces, checksum, ref.spans[0])
+        pieces = partial(checked_pieces, pieces, checksum, ref.spans[0])
     return SalvagedObject(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
 
 
-def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> SalvagedObject:
+def _of_entry(damaged: Damaged, entry: FoundEntry, sidecar: Sidecar | None) -> SalvagedObject:
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
     if checksum:
-        pieces = partial(held_against, pieces, checksum, span)
+        pieces = partial(checked_pieces, pieces, checksum, span)
     by = BY_SIDECAR if checksum else ""
     why = "" if by or entry.codec == "none" else _SIZE_ONLY
     return SalvagedObject(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
 
 
-def _mended(damaged: Damaged) -> Source | None:
+def _repaired(damaged: Damaged) -> Source | None:
+    """Return the file with a correct header and footer, where its index can be found."""
     source, size = damaged.source, damaged.source.size
     tail = source.read_last(FOOTER.size)
     footer = FOOTER.read_one(tail) if len(tail) == FOOTER.size else None
@@ -198,6 +201,7 @@ def _header() -> Change:
 
 
 def _index(damaged: Damaged) -> tuple[int, int] | None:
+    """Return start and stop of an index without a footer, by its first entry at offset 8; version 2 only."""
     source, size = damaged.source, damaged.source.size
     pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # the flags of the first entry, and its offset
     best: tuple[int, int, int] | None = None
@@ -206,7 +210,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
         if not damaged.affords(place, _MOST_UID):
             break
         for start, declared in _starts(near, place):
-            # The cheap questions first: room for so many entries, and a first one that is possible.
+            # Cheap checks first: enough bytes for the entries, and a possible first entry.
             stop = min(size, start + damaged.longest(_MOST_INDEX))
             if not damaged.affords(place, _FIRST):
                 break
@@ -244,6 +248,7 @@ def _entries(index: bytes, start: int) -> Entries | None:
 
 
 def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
+    """Yield start and entry count of each possible index whose first uid ends at `place`."""
     first = max(HEADER.size, place - INDEX_HEAD.size - UID_HEAD.size - _MOST_UID)
     window = near(first, place)
     ends = len(window) - UID_HEAD.size - np.arange(min(_MOST_UID, len(window) - INDEX_HEAD.size - UID_HEAD.size) + 1)

@@ -1,7 +1,7 @@
-"""Entries of a DES index that are found one by one, where nothing leads to the index as a whole.
+"""Searching a damaged DES index for single entries.
 
-An inline entry states its stored bytes twice (`length` and `compressed_size`), begins where its uid ends, whose length
-stands before it, and its payload lies before the index: together that happens by chance about never.
+An inline entry has its stored size twice (`length` and `compressed_size`), begins after its uid, whose length is
+before it, and its payload is before the index. By chance these almost never agree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class FoundEntry:
+    """Entry found by its form, with start and stop of its payload and the declared uncompressed size."""
+
     uid: str
     created_at: str
     span: Span
@@ -47,8 +49,9 @@ class Loose:
     size: int
 
 
-def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[Loose]:
-    found: list[Loose] = []
+def find_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[FoundEntry]:
+    """Return the entries in `gaps`, ascending; version None tries 2, then 1."""
+    found: list[FoundEntry] = []
     for one in (2, 1) if version is None else (version,):
         near = Near(damaged.source)
         for start, stop in gaps:
@@ -58,7 +61,7 @@ def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | 
     return _of_one_index(damaged, found)
 
 
-def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -> Iterator[Loose]:
+def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -> Iterator[FoundEntry]:
     record, flags = (INLINE, 1) if version == 2 else (PLACE_V1, 0)
     end = start
     for first in range(start, stop - record.size + 1, _WINDOW):
@@ -90,7 +93,7 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
                 yield entry
 
 
-def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> Loose | None:
+def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> FoundEntry | None:
     start, stop = gap
     values = record.read_one(near(place, place + record.size))
     begins = _uid_before(near, start, place, _USUAL_UID)
@@ -114,10 +117,11 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
     first = int(values["offset"])
     span = Span("", begins, end + length)
     codec, size = CODECS[int(values["codec"])], int(values["uncompressed_size"])
-    return Loose(uid, created_at_of(meta), span, first, first + int(values["length"]), codec, size)
+    return FoundEntry(uid, created_at_of(meta), span, first, first + int(values["length"]), codec, size)
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
+    """Return the offset of the uid length of a uid that ends at `place`; None where none fits."""
     first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -127,8 +131,8 @@ def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
     return first + most - int(lengths[fits[0]]) if len(fits) else None
 
 
-def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
-    kept: list[Loose] = []
+def _of_one_index(damaged: Damaged, found: list[FoundEntry]) -> list[FoundEntry]:
+    kept: list[FoundEntry] = []
     last = 0
     for entry in reversed(found):
         if entry.span.start < last:
@@ -140,5 +144,6 @@ def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
+    """Return True where an index at `index`, whose payloads end at `last`, belongs to a shard that is a payload."""
     begins = index - last
     return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

@@ -1,4 +1,4 @@
-"""Recognises and opens DES shards, and wires what stands over the file (des-architecture, Read path)."""
+"""A DES shard as a `Shard`: detection and opening (des-architecture, Read path)."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ MAX_INDEX = 1 << 30
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
+    """Detect a shard by the magic of both ends; DESHEAD1, another format of that name, is refused when opened."""
     head = probe.head(len(OTHER_FAMILY))
     if head == OTHER_FAMILY:
         return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is also called Data Easy Store")
@@ -68,7 +69,7 @@ class DesShard(FileShard):
 
     format = "des"
     no_loads = (
-        "A des file has no slots: a reader walks its index from the front. "
+        "A DES shard has no slots: a reader walks its index from the front. "
         "Open its folder to see how full its parts are."
     )
     file: DesFile
@@ -94,6 +95,7 @@ class DesShard(FileShard):
         return self.file.mapped
 
     def load_index(self, progress: Progress = no_progress) -> None:
+        """Build the data map and the orders by offset and size; reads at most the sidecar."""
         progress(0, 1)
         _ = self.file.tombstoned
         self._objects.sort()
@@ -114,9 +116,18 @@ class DesShard(FileShard):
         return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the uncompressed content in pieces; a BigFile is read from beside the shard.
+
+        Raises:
+            UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
+            FormatError: The content is damaged.
+            ExternalMissing: The file of a BigFile does not exist.
+            SourceError: The bytes cannot be read.
+        """
         return self.file.stream(ref.row)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return a range of the content; uncompressed payloads and BigFiles are read in part, without a checksum."""
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 
@@ -142,6 +153,17 @@ class DesShard(FileShard):
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
+    """Open a shard: the end, the header, and the index unless the end contains it.
+
+    Args:
+        probe: The file.
+        context: Options. With `partial`, an index that ends early is no error: its complete entries are returned.
+
+    Raises:
+        FormatError: Header, footer or index is damaged, or the version is unsupported.
+        LimitExceeded: The index is larger than 1 GiB.
+        SourceError: The bytes cannot be read.
+    """
     header, footer, start = _read_ends(probe, context.draft)
     at = probe.size - FOOTER.size
     if at - start > MAX_INDEX:
@@ -181,6 +203,7 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
 
 
 def _draft(draft: Draft, record: Record, role: SectionRole, at: int, data: bytes) -> dict[str, Any]:
+    """Read a record and keep it in the draft, so that it is shown even if opening fails later."""
     values = record.read_one(data, place=Span("", at, at + len(data)))
     if draft.kept:
         section = Section(record.name, role, at, at + record.size)

@@ -1,6 +1,6 @@
 """The sidecar `<name>.meta` beside a shard: checksums and tombstones (des_core.metadata_manager).
 
-A tombstone never changes the shard: a reader that does not look here returns deleted objects.
+A tombstone never changes the shard: a reader that ignores the sidecar returns deleted objects.
 """
 
 from __future__ import annotations
@@ -37,15 +37,24 @@ MAX_SIDECAR = 1 << 28
 SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 FACT_LETTERS = 1000
 TIME_LETTERS = 64
-"""Letters of a time; no longer text is one."""
+"""Longest text that is parsed as a time."""
 _TIMED_KEY = re.compile(
     r"(?P<uid>.*):(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?Z)", re.DOTALL
 )
-"""`uid:timestamp` as the reference builds it (ShardMetadata.build_key): UTC, microseconds where there are any, `Z`."""
+"""`uid:timestamp` as the reference builds it (ShardMetadata.build_key): UTC with `Z`, microseconds if not zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
+    """One deletion.
+
+    Attributes:
+        uid: The deleted uid.
+        created_at: The deleted version, as stored; "" where the sidecar has none.
+        facts: `deleted_at`, `deleted_by`, `reason`, `ticket_id` as text.
+        key: Its key in the sidecar.
+    """
+
     uid: str
     created_at: str
     facts: dict[str, str]
@@ -53,9 +62,14 @@ class Tombstone:
 
     @property
     def timed(self) -> bool:
+        """Its key is `uid:timestamp`, the only form that the reference's retrievers look up."""
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
+        """Return True for an entry of this uid with the same time, or where either time is missing or invalid.
+
+        A deleted object must not be returned by mistake.
+        """
         mine, other = stamp_of(self.created_at), stamp_of(created_at)
         return not mine or not other or mine == other
 
@@ -64,11 +78,21 @@ class Tombstone:
 
 
 FEW = 4
-"""Tombstones of one uid that are looked through each time."""
+"""Most tombstones of one uid that are searched without an index by time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
+    """Content of a sidecar.
+
+    Attributes:
+        name: Its file name.
+        size: Its bytes.
+        fields: Single values by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
+        index: Details of each entry, by `uid:timestamp` or `uid`.
+        tombstones: Tombstones by uid.
+    """
+
     name: str
     size: int
     fields: dict[str, int | float | str | bool | None]
@@ -93,6 +117,10 @@ class Sidecar:
         return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
 
     def key_of(self, uid: str, created_at: str) -> str | None:
+        """Return the key of an entry in the index; None if it has none.
+
+        As in the reference, a bare uid matches any time. An entry without `created_at` matches the only key of its uid.
+        """
         for key in (entry_key(uid, created_at), uid):
             if key in self.index:
                 return key
@@ -110,7 +138,7 @@ class Sidecar:
         def grouped() -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
             for key, item in self.index.items():
-                uid, created_at = named_by(key, item)
+                uid, created_at = uid_and_time(key, item)
                 if key == f"{uid}:{created_at}":
                     found.setdefault(uid, []).append(key)
             return found
@@ -121,7 +149,7 @@ class Sidecar:
         found = self.tombstones.get(uid)
         if not found:
             return None
-        # One uid may have a hundred thousand: they are looked up by their times, not tried one by one.
+        # A uid may have 100,000 tombstones, so they are indexed by time.
         times = self._times.get(uid, lambda: _by_time(found)) if len(found) > FEW else _by_time(found)
         other = stamp_of(created_at)
         first = min(times.get("", len(found)), times.get(other, len(found))) if other else 0
@@ -137,6 +165,11 @@ def shard_of_sidecar(name: str) -> str:
 
 
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
+    """Return the sidecar, or the error that makes it unusable; (None, None) where it does not exist.
+
+    An unreadable sidecar is an error, because it may contain tombstones. A store without permission to list answers
+    "forbidden" for a missing object, so that counts as missing.
+    """
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
     except (ExternalMissing, NoSuchObject, Forbidden):
@@ -151,6 +184,7 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 
 def entry_key(uid: str, created_at: str) -> str:
+    """Return the key of an entry in a sidecar: `uid:timestamp` in UTC, or the uid where there is no valid time."""
     stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 
@@ -168,10 +202,11 @@ def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
 
 
 _IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
-"""A date without a time of day, in ISO 8601."""
+"""ISO 8601 date without a time of day."""
 
 
 def time_of_day(created_at: str) -> str:
+    """Return a time as in keys of sidecars; "" for a date without a time of day, or an invalid time."""
     return "" if _IS_DAY.fullmatch(created_at.strip()) else stamp_of(created_at)
 
 
@@ -196,7 +231,11 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
     return {key: value for key, value in every.items() if value is None or isinstance(value, (int, float, str))}
 
 
-def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
+def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return uid and created_at of an item of `index` or `tombstones`; "" for a missing time.
+
+    A key of the form `uid:timestamp` decides, because the reference looks at nothing else; a uid may contain colons.
+    """
     said = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)
     if timed is not None and said != key:
@@ -207,7 +246,7 @@ def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:
     tombs: dict[str, list[Tombstone]] = {}
     for key, item in found.items():
-        uid, created_at = named_by(key, item)
+        uid, created_at = uid_and_time(key, item)
         facts = {name: _fact(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
         tombs.setdefault(uid, []).append(Tombstone(uid, created_at, facts, key))
     return {uid: tuple(listed) for uid, listed in tombs.items()}

@@ -1,4 +1,4 @@
-"""Recovery by the sidecar of a damaged file: offsets and sha256 of contents."""
+"""Recovering contents of a damaged shard by its sidecar, which has their offsets and sha256."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import BadChecksum, ShardError, ends_reading
 from shardcore.formats.des.layout import CODECS, HEADER
-from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
+from shardcore.formats.des.sidecar import Sidecar, created_at_of, read_sidecar, sidecar_name, uid_and_time
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Damaged, SalvagedObject
@@ -23,6 +23,7 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 def sidecar_of(damaged: Damaged) -> Sidecar | None:
+    """Return the sidecar of a file, or None; an unusable one is noted in `damaged`."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
     if folder is None or not name:
         return None
@@ -35,13 +36,15 @@ def sidecar_of(damaged: Damaged) -> Sidecar | None:
 
 
 def checksum_in(said: dict[str, Any] | None) -> str:
+    """Return the sha256 of an entry in the sidecar, in lower-case hex; "" for none."""
     checksum = said.get("checksum") if said else None
     if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
     return checksum.lower() if len(checksum) == _SHA256 else ""
 
 
-def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+def checked_pieces(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+    """Yield a content; raise BadChecksum after its last piece where the sha256 differs."""
     digest = hashlib.sha256()
     for piece in pieces():
         digest.update(piece)
@@ -55,7 +58,8 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 
-def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: TrialBudget) -> Iterator[SalvagedObject]:
+    """Yield contents that only the sidecar lists: at their offset, or earlier by the number of missing bytes."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
         if uid in listed or deleted:
@@ -77,13 +81,14 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
     for key, said in sidecar.index.items():
-        uid, created_at = named_by(key, said)
+        uid, created_at = uid_and_time(key, said)
         meta = said.get("meta")
         created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
         yield uid, said, sidecar.tombstone(uid, created_at) is not None
 
 
 def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
+    """Return the number of bytes that the file has lost, by `shard_size` in the sidecar."""
     size = sidecar.fields.get("shard_size")
     return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
 
@@ -106,7 +111,7 @@ def _place(said: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _found(
-    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
+    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: TrialBudget
 ) -> SalvagedObject:
     checksum, codec = checksum_in(said), str(said["codec"])
     size = said.get("uncompressed_size")
@@ -116,24 +121,27 @@ def _found(
         pieces = partial(plain_pieces, damaged, codec, span, expected)
         if not checksum:
             return SalvagedObject(uid, uid, (span,), pieces, without_index=True)
-        whole = partial(held_against, pieces, checksum, span)
-        if comes_to_its_end(trials, whole):
+        whole = partial(checked_pieces, pieces, checksum, span)
+        if reads_to_end(trials, whole):
             return SalvagedObject(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     if spans and trials.left < 0:
-        # Too much was tried: whether it is where it was turns out when it is written.
+        # The budget is spent: the checksum is compared when the content is written.
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
-        whole = partial(held_against, pieces, checksum, spans[0])
+        whole = partial(checked_pieces, pieces, checksum, spans[0])
         return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
     why = "its bytes are not in the file any more" if not spans else "the bytes at its offset have another sha256"
     return SalvagedObject(uid, uid, tuple(spans), why=why, without_index=True)
 
 
-class Trials:
+class TrialBudget:
+    """Budget for contents that are decompressed only to find their location."""
+
     def __init__(self, size: int) -> None:
         self.left = ContentBudget(size).left
 
 
-def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
+def reads_to_end(trials: TrialBudget, pieces: Pieces) -> bool:
+    """Return True where a content can be read to its end; False once the budget is spent."""
     try:
         for piece in pieces():
             trials.left -= len(piece)

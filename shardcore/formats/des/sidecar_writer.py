@@ -1,4 +1,4 @@
-"""Writing sidecars: checksums of a new shard, tombstones of one that is there (des_core.metadata_manager)."""
+"""Writing sidecars: checksums of a new shard, tombstones of an existing one (des_core.metadata_manager)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import codec_name
-from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, named_by, stamp_of
+from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, stamp_of, uid_and_time
 
 NO_TIME = "1970-01-01T00:00:00Z"
-"""The time of a new sidecar: equal input gives equal bytes."""
+"""Fixed time of a new sidecar, so that equal input gives equal bytes."""
 
 
 def new_sidecar(
@@ -55,9 +55,17 @@ def sidecar_bytes(tree: dict[str, Any]) -> bytes:
     return json.dumps(tree, indent=2).encode()
 
 
-def bury(
+def add_tombstones(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
+    """Return the sidecar with tombstones for some entries; an existing tombstone keeps `deleted_at` and other facts.
+
+    Args:
+        tree: The sidecar.
+        rows: uid and created_at of each; required, because DES readers look up `uid:timestamp` only.
+        facts: `deleted_by`, `reason`, `ticket_id`.
+        deleted_at: Time of the deletion.
+    """
     tombs, index = dict(tree["tombstones"]), tree["index"]
     renamed: dict[str, str] = {}
     for uid, created_at in rows:
@@ -76,11 +84,14 @@ def bury(
     return _with_stats(tree | {"index": index, "tombstones": tombs, "last_updated": deleted_at})
 
 
-def unbury(tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str) -> tuple[dict[str, Any], list[str]]:
+def remove_tombstones(
+    tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the sidecar without some tombstones, and the uids that had none."""
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()
     for key, stone in tree["tombstones"].items():
-        uid, created_at = named_by(key, stone)
+        uid, created_at = uid_and_time(key, stone)
         mine = {(one, time) for one, time in wanted if one == uid and time in ("", stamp_of(created_at) or time)}
         if mine:
             had |= mine

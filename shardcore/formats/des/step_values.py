@@ -1,4 +1,4 @@
-"""Meanings of the values in the steps of a lookup."""
+"""Meanings of the values in lookup steps."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from shardcore.shards.trace import Meaning, Meanings
 
 MEANINGS: Meanings = MappingProxyType(
     {
-        "n_bits": Meaning("how many bits a shard number has", "bits"),
+        "n_bits": Meaning("bits of a shard number", "bits"),
         "rule": Meaning("number of the uid: its digits, or its CRC-32"),
         "number": Meaning("the shard number"),
-        "hex": Meaning("the number as file names print it"),
-        "candidates": Meaning("the files that may hold the uid"),
+        "hex": Meaning("the shard number as printed in file names"),
+        "candidates": Meaning("the files that may contain the uid"),
         "index_size": Meaning("size of the index", "bytes"),
-        "index_start": Meaning("where the index begins", "byte"),
+        "index_start": Meaning("first byte of the index", "byte"),
         "version": Meaning("the version of the format"),
-        "entry_count": Meaning("how many entries the index has", "entries"),
-        "entries": Meaning("how many entries were walked", "entries"),
+        "entry_count": Meaning("number of entries in the index", "entries"),
+        "entries": Meaning("number of entries walked", "entries"),
         "uid_bytes": Meaning("size of the uid as UTF-8", "bytes"),
         "entry": Meaning("the number of the entry, from 0"),
-        "start": Meaning("where the entry begins", "byte"),
-        "stop": Meaning("where the entry ends", "byte"),
+        "start": Meaning("first byte of the entry", "byte"),
+        "stop": Meaning("end of the entry", "byte"),
         "flags": Meaning("bit 0: the content is a BigFile"),
         "hash": Meaning("the sha256 of the BigFile, which is also its name"),
         "size": Meaning("size of the content", "bytes"),
-        "offset": Meaning("where the stored content begins", "byte"),
-        "length": Meaning("size of the stored content", "bytes"),
-        "codec": Meaning("how it is compressed"),
+        "offset": Meaning("first byte of the payload", "byte"),
+        "length": Meaning("size of the payload", "bytes"),
+        "codec": Meaning("the codec of the payload"),
         "compressed_size": Meaning("the stored size in the entry", "bytes"),
         "uncompressed_size": Meaning("size of the uncompressed content", "bytes"),
         "meta": Meaning("the metadata of the object"),
-        "sidecar": Meaning("whether there is a sidecar"),
-        "tombstone": Meaning("whether the sidecar marks it as deleted"),
-        "checksum": Meaning("the digest of the content in the sidecar"),
+        "sidecar": Meaning("true if there is a sidecar"),
+        "tombstone": Meaning("true if the sidecar has a tombstone for it"),
+        "checksum": Meaning("the sha256 of the content in the sidecar"),
         "sha256": Meaning("the sha256 of the uncompressed content"),
-        "copies": Meaning("the files with copies that are kept longer"),
+        "copies": Meaning("the files with retention copies"),
     }
 )

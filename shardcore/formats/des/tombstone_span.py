@@ -1,4 +1,4 @@
-"""Span of a tombstone in the text of its sidecar."""
+"""Location of a tombstone in the text of its sidecar."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from shardcore.formats.des.sidecar import Sidecar, Tombstone
 from shardcore.model.span import Span
 
 MOST_SOUGHT = 1 << 20
-"""Bytes of a sidecar in which the place of a tombstone is looked for; of a larger one all is meant."""
+"""Largest sidecar in which tombstones are located; of a larger one the span is the whole file."""
 
 _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
+    """Return the bytes of a tombstone with its key; the whole sidecar where they are not found."""
     folder = file.source.folder
     if folder is None or sidecar.size > MOST_SOUGHT:
         return sidecar.span
@@ -31,7 +32,7 @@ def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Spa
 
 
 def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
-    # One letter per byte: what gives a text its form is ASCII, so places in it are places in the file.
+    # Latin-1 maps each byte to one character, so offsets in the text are offsets in the file.
     text = data.decode("latin-1")
     try:
         start = next((at for name, _, at, _ in _members(text, 0) if name == "tombstones"), None)
@@ -44,6 +45,7 @@ def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the members of the JSON object at `at`: name, start of the name, start and end of the value."""
     decoder = json.JSONDecoder()
     at = _past_blank(text, _past_blank(text, at) + 1)
     while text[at : at + 1] == '"':

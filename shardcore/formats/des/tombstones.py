@@ -1,4 +1,4 @@
-"""Tombstones: deletions recorded in the sidecar; the shard itself stays as it is (des_core.metadata_manager)."""
+"""Adding and removing tombstones: deletions are recorded in the sidecar (des_core.metadata_manager)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardcore.formats.des.sidecar import (
     stamp_of,
     time_of_day,
 )
-from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
+from shardcore.formats.des.sidecar_writer import NO_TIME, add_tombstones, new_sidecar, remove_tombstones, sidecar_bytes
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, inside_member
 from shardcore.model.text import short
@@ -32,7 +32,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.in_place import Rewrite
 
 MOST_NAMED = 3
-"""Keys that are named in the line about a change."""
+"""Most keys named in the description of a change."""
 
 
 def tombstone(
@@ -44,6 +44,25 @@ def tombstone(
     undo: bool = False,
     date: str = "",
 ) -> tuple[Rewrite, ...]:
+    """Return the rewritten sidecars with new tombstones, or without them.
+
+    DES readers look up a tombstone by `uid:timestamp`. The time is `created_at` of the entry's metadata, else that of
+    the sidecar's index, else `date`.
+
+    Args:
+        shard: A shard, or a folder of shards.
+        keys: The uids; all their entries are selected, or only those created at `date`.
+        now: Time of the deletion, ISO 8601 in UTC.
+        facts: `deleted_by`, `reason`, `ticket_id`.
+        undo: Remove tombstones.
+        date: created_at of the objects, ISO 8601. A date without a time of day only selects shards.
+
+    Raises:
+        KeyAbsent: A uid is not found.
+        UsageError: The time of an object is unknown, a uid has no tombstone to remove, or the file is not local.
+        FormatError: A sidecar is damaged.
+        SourceError: The bytes cannot be read.
+    """
     if not keys:
         raise UsageError("no keys: give uids")
     if date:
@@ -88,6 +107,7 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
 
 
 def _on_day(shard: DesShard, date: str) -> bool:
+    """Return True where the file name of a shard has the date, because readers search only shards of that date."""
     name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
     return name is None or name.date == shard_date(date)
 
@@ -126,13 +146,13 @@ def _rewritten(
     path = folder.path / name
     old = _read(path)
     if undo:
-        tree, without = unbury(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
+        tree, without = remove_tombstones(_parsed(b"{}" if old is None else old, name), entries, now)
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
         what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
-        before = _required(_parsed(old, name), shard) if old is not None else _made(shard)
-        tree = bury(before, entries, facts, now)
+        before = _required(_parsed(old, name), shard) if old is not None else _new_sidecar(shard)
+        tree = add_tombstones(before, entries, facts, now)
         there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
         new = [entry for entry in entries if entry not in there]
         changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
@@ -149,6 +169,7 @@ def _some(entries: list[tuple[str, str]]) -> str:
 
 
 def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
+    """Return the sidecar with all fields that DES readers require; without one they ignore it, tombstones included."""
     source = shard.source
     stated = {"shard_file": source.name, "shard_size": source.size} if source is not None else {}
     return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
@@ -167,11 +188,12 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
     tree = parse_json(data, name, limits=SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
         raise UsageError(f"{name} is not a sidecar")
-    # What is there keeps its order: as few bytes change as can be.
+    # Existing members keep their order, to change few bytes.
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 
 
-def _made(shard: DesShard) -> dict[str, Any]:
+def _new_sidecar(shard: DesShard) -> dict[str, Any]:
+    """Return a new sidecar; reads every content to compute its checksum."""
     entries = shard.file.entries
     size = shard.source.size if shard.source is not None else 0
     return new_sidecar(shard.source.name if shard.source else "", size, entries, list(_checksums(shard)))

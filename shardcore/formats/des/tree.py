@@ -1,4 +1,4 @@
-"""The nodes and colours of a shard and of what lies beside it: computed from the columns when the user looks."""
+"""Nodes and colours of a shard and the files beside it, computed from the columns on request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from shardcore.sources.memory import BytesSource
 
 _SHOWN = 200  # characters of a text in the tree
 _VALUE_LIMIT = 2**16
-"""Bytes of a text that a node has as its value."""
+"""Longest text, in bytes, that is the value of its node."""
 
 _ROLES = {"uid": FieldRole.KEY, "hash": FieldRole.HASH, "meta": FieldRole.TEXT}
 
@@ -108,6 +108,7 @@ class DesTree:
         return tuple(kids)
 
     def part(self, name: SourceName) -> SourcePart:
+        """Return a decompressed payload (`@start-stop`), the sidecar, or a BigFile of this shard as a source."""
         if len(name.stretches) == 1 and not name.path:
             rows = self._file.entries.rows_at(*name.stretches[0])
             if len(rows):
@@ -132,9 +133,10 @@ def _span(section: Section) -> Span:
 def content_part(
     source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
 ) -> SourcePart:
+    """Return a source whose bytes are all one content, with a root node for it."""
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
-        doc = "The sidecar, JSON: the sha256 of each content, and the tombstones of what was deleted."
+        doc = "The sidecar, JSON: the sha256 of each content, and tombstones."
     root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
     return SourcePart(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
 
@@ -170,7 +172,7 @@ class EntryNodes:
             f"[{row}]",
             entries.span(row),
             text=_shown(uid),
-            doc="One object: its uid, where its content is, its metadata.",
+            doc="One object: its uid, the location of its content, its metadata.",
             children=tuple(kids),
             error=error,
             row=row,
@@ -194,6 +196,7 @@ class EntryNodes:
         return Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
 
     def _paint(self, first: int, last: int) -> Runs:
+        """Return the colour runs of the fields of entries `[first, last)` without building nodes."""
         c = self._entries.columns
         rows = slice(first, last)
         starts = self._entries.walk.starts[rows]
@@ -202,7 +205,7 @@ class EntryNodes:
         sizes, roles = _widths(_plan(self._entries, big=False), lengths)
         if big.any():
             other, other_roles = _widths(_plan(self._entries, big=True), lengths)
-            # One layout for both: the columns that an entry has not are empty.
+            # One layout for both kinds: fields of the other kind have width 0.
             sizes = [np.where(big, 0, s) if k else s for k, s in enumerate(sizes)]
             sizes += [np.where(big, s, 0) if k else np.zeros_like(s) for k, s in enumerate(other)]
             roles = [*roles, *other_roles]
@@ -222,7 +225,7 @@ class PayloadNodes:
     def __init__(self, file: DesFile) -> None:
         self._entries = file.entries
         self._map = file.data_map
-        # What was deleted is not offered for decoding.
+        # Tombstoned payloads are not offered for decompression.
         self._hidden = frozenset(() if file.deleted else file.tombstoned.tolist())
 
     def children(self) -> Children:
@@ -256,6 +259,7 @@ class PayloadNodes:
 
 
 def _plan(entries: Entries, *, big: bool) -> tuple[Record | str, ...]:
+    """Return the records of an entry, and the names of the texts between them, in byte order."""
     if not isinstance(entries.shape, ShapeV2):
         return UID_HEAD, "uid", PLACE_V1_SHORT if isinstance(entries.shape, ShapeV1Short) else PLACE_V1
     if big:
@@ -280,7 +284,7 @@ def _widths(
 
 def _text_node(name: str, raw: bytes, at: int) -> Node:
     value: Value = raw
-    # Of longer ones a node reports the beginning: nodes are made by the thousand, and kept.
+    # Longer texts are not kept, because thousands of nodes are cached.
     if len(raw) > _VALUE_LIMIT:
         value = None
     else:

@@ -1,4 +1,4 @@
-"""Verification of a DES shard: what each depth checks is stored in `docs/formats/des.md`."""
+"""Verification of a DES shard; `docs/formats/des.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.base import MERGE_GAP, read_pieces
 
 RATIO = 1 << 16
-"""Uncompressed bytes per stored one that are trusted: zstd makes 32,768 of runs of one byte."""
+"""Largest plausible compression ratio; zstd reaches 32,768 on runs of one byte."""
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
@@ -66,11 +66,11 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
     entries = file.entries
     c = entries.columns
     rows = np.arange(len(entries), dtype=np.int64)
-    _tell(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
+    _add_per_row(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
     bad = entries.bad_text_rows(progress)
-    _tell(file, findings, Severity.ERROR, "des.entry-text", bad, entries.bad_text)
+    _add_per_row(file, findings, Severity.ERROR, "des.entry-text", bad, entries.bad_text)
     differing = np.flatnonzero(~c.big & (c.compressed != c.length))
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.ERROR,
@@ -82,7 +82,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         ),
     )
     flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.NOTE,
@@ -92,7 +92,7 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
     )
 
 
-def _tell(
+def _add_per_row(
     file: DesFile,
     findings: Findings,
     severity: Severity,
@@ -100,6 +100,7 @@ def _tell(
     rows: NDArray[np.int64],
     describe: Callable[[int], str],
 ) -> None:
+    """Add one finding per row; messages are built only for those that are listed."""
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
         findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
@@ -118,8 +119,8 @@ def _check_places(file: DesFile, findings: Findings) -> None:
     c = file.entries.columns
     rows = np.arange(len(file.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
-    text = "its payload begins inside the header, which no writer does; it is read as it stands"
-    _tell(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
+    text = "its payload begins inside the header, which no writer does; the content is returned anyway"
+    _add_per_row(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = file.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
@@ -212,11 +213,12 @@ def _facts(file: DesFile, row: int) -> dict[str, Any]:
 
 
 def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tuple[int, int]:
+    """Decompress each payload once; return the numbers of contents with and without a sha256."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     c, work = file.entries.columns, ContentBudget(file.source.size)
     readable = ~file.entries.unreadable(rows)
     absurd = readable & (c.codec > 0) & (c.size > DEFAULT_LIMIT) & (c.size // np.uint64(RATIO) >= c.length)
-    _tell(
+    _add_per_row(
         file,
         findings,
         Severity.ERROR,
@@ -243,6 +245,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
 
 
 def _read_bare(file: DesFile, rows: NDArray[np.int64], progress: Progress) -> None:
+    """Read payloads without codec and checksum; only a read error (SourceError) can be found there."""
     c = file.entries.columns
     rows = rows[c.length[rows] > 0]
     if not len(rows):
@@ -272,12 +275,15 @@ def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool,
 
 
 def _cost(file: DesFile, row: int, largest: int) -> int:
+    """Return the bytes that checking a payload reads or produces; 0 for BigFiles, which are never compressed."""
     c = file.entries.columns
     return 0 if c.big[row] else max(int(c.length[row]), largest if c.codec[row] else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
+    """Result of checking a payload or BigFile that several entries may share."""
+
     digest: str = ""
     size: int | None = None
     code: str = ""
@@ -315,7 +321,7 @@ def _compare(file: DesFile, row: int, payload: _Payload, findings: Findings) -> 
         message = f"sha256 of the content: computed {payload.digest}, in the sidecar {said}"
     if code:
         findings.error(code, span or file.entries.span(row), f"entry {row}: {message}", key=file.uid(row))
-    # A BigFile was compared with the hash that is its name.
+    # A BigFile is compared with the hash in its name.
     return bool(code or said or c.big[row])
 
 

@@ -1,10 +1,9 @@
-"""Starts of the entries of an index: the walk from entry to entry, done in many places at once.
+"""The walk over the entries of an index, vectorised.
 
-An entry states its length by what is in it, so entry n + 1 is known only after entry n. That is slow one by one in
-Python. Here the index is cut into lanes: a likely first entry is guessed for each, all lanes are walked together
-with NumPy, and then a lane counts only if the walk of the lanes before it arrives at exactly the guessed entry.
-Where it does not, the entries are walked one by one up to the next lane that fits. The result is that of the plain
-walk, whatever the bytes are.
+The length of an entry depends on its bytes, so entry n + 1 is known only after entry n. To avoid a slow Python loop,
+the index is cut into lanes, the first entry of each lane is guessed, and all lanes are walked together with NumPy.
+A lane counts only where the walk of the lanes before it arrives exactly at its guessed entry; otherwise entries are
+walked one by one up to the next such lane. The result equals that of a plain walk for any bytes.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ Positions = NDArray[np.int64]
 
 MAX_LANES = 512
 MIN_PER_LANE = 64
-_LONGEST_GUESS = 1000  # uids longer than this are not guessed at; they are walked all the same
+_LONGEST_GUESS = 1000  # longest uid of a guessed entry
 
 _LONGEST_LANE = 4
-"""Entries of a lane, as times the average: what is left of a longer one is walked one by one. Else all lanes would wait
-for one that has nearly all the entries, and take as much room as it does."""
+"""Most entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Without this limit,
+one lane with most entries would make all lanes as long."""
 
-_FOLLOWERS = 2  # how many entries after a guessed one have to look like entries, too
+_FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
 
 class EntryShape(ABC):
     name: str
     fixed: int
-    """Least bytes of an entry."""
+    """Fewest bytes of an entry."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index
@@ -56,17 +55,18 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after(self, start: int) -> int:
-        """Return where the entry at `start` ends; -1 when the index ends before it does."""
+        """Return the end of the entry at `start`; -1 where the index ends before it."""
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
-        """Return the ends of many entries."""
+        """Return the ends of many entries; -1 where the index ends before one."""
 
     @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """Return whether an entry as writers write it begins here; only a guess."""
+        """Return which offsets look like the start of an entry as writers write it; a guess."""
 
     def why_cut(self, start: int) -> str:
+        """Return the missing part of the entry at `start`, which ends after the index."""
         if start + UID_HEAD.size > self.end:
             return "the index ends before it"
         length = self._u16(start)
@@ -75,6 +75,7 @@ class EntryShape(ABC):
         return "the index ends inside it"
 
     def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
+        """Return integers of type `dtype` at any offsets; after the end of the index the values are undefined."""
         numbers = self._anywhere.get(dtype)
         if numbers is None:
             room = max(self.end - np.dtype(dtype).itemsize + 1, 0)
@@ -116,7 +117,7 @@ class ShapeV2(EntryShape):
             hashes = self.number(flags + 1, "<u2")
             body = np.where(big, flags + BIGFILE_HEAD.size + hashes + BIGFILE_TAIL.size, body)
         stops = body + self.number(body - 4, "<u4")
-        # A field past the end is never less than the end: what was read instead of it does not matter.
+        # Values read past the end do not matter: such a body ends after `end` in any case.
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
@@ -172,6 +173,15 @@ class ShapeV1Short(ShapeV1):
 
 @dataclass(frozen=True, slots=True)
 class EntryWalk:
+    """Result of a walk.
+
+    Attributes:
+        starts: First byte of each complete entry, from the start of the index.
+        stops: One past its last byte.
+        count: Number of entries that the index declares.
+        error: Reason why fewer entries are complete; "" otherwise.
+    """
+
     starts: Positions
     stops: Positions
     count: int
@@ -183,6 +193,7 @@ class EntryWalk:
 
 
 def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryWalk:
+    """Walk the complete entries of an index, at most `count`."""
     possible = min(count, max(shape.end - INDEX_HEAD.size, 0) // shape.fixed)
     lanes = _Lanes(shape, possible, max_lanes)
     parts: list[Positions] = []
@@ -224,6 +235,8 @@ def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) ->
 
 
 class _Lanes:
+    """Guessed first entries, and the entries after each up to the next guess; `numbers` maps offsets to lanes."""
+
     def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
         self.numbers: dict[int, int] = {}
         count = min(most, entries // MIN_PER_LANE)
@@ -244,7 +257,7 @@ class _Lanes:
             at = np.where(going, shape.after_many(at), at)
             going = (at >= 0) & (at < limits)
         self._steps = np.stack(steps, axis=1)
-        # A lane that has arrived stays where it is while others go on: that is no entry of its own.
+        # A finished lane repeats its last offset while others continue: that is not an entry.
         self._steps[self._steps >= limits[:, None]] = -1
         self._ends = at
 
@@ -254,6 +267,7 @@ class _Lanes:
 
 
 def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
+    """Return probable starts of entries, one after each of `count` offsets over the index; some may be missing."""
     body = shape.end - INDEX_HEAD.size
     window = min(max(4 * body // entries, 128), 4096)
     places = INDEX_HEAD.size + np.arange(count, dtype=np.int64) * body // count

@@ -1,4 +1,4 @@
-"""Writing DES shards: one file, or a folder into which uid and date route; BigFiles beside (Write path)."""
+"""Writing DES shards: one file, or a folder routed by uid and date, with BigFiles (des-architecture, Write path)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
-from shardcore.formats.des.file_writer import NewEntry, ShardFile
+from shardcore.formats.des.file_writer import NewEntry, NewShard
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import sidecar_name, time_of_day
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
-"""Endings of uids whose content is not compressed."""
+"""Default suffixes of uids whose content is not compressed, as in the reference."""
 
 ZSTD_LEVEL = 3
 LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
@@ -56,6 +56,7 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def endings(text: str | None) -> frozenset[str]:
+    """Return the suffixes in `skip=.jpg,.zip` in lower case; default: those of the reference."""
     if text is None:
         return frozenset(DEFAULT_SKIP)
     found = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
@@ -106,16 +107,32 @@ class Compressor:
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
 IN_MEMORY = 16 << 20
-"""A content up to this size is taken into memory before it is written."""
+"""Largest content that is held in memory before it is written."""
 OPEN_FILES = 64
-"""Shards of a folder that are kept open at once."""
+"""Most shards of a folder that are open at once."""
 MANY_BYTES = 1 << 26
-"""Contents that `add_many` joins for one write."""
+"""Bytes of contents that `add_many` joins into one write."""
 
-_Taken = bytes | Sized | IO[bytes]
+_Held = bytes | Sized | IO[bytes]
 
 
 class DesWriter(Writer):
+    """Writes payloads as they arrive; index and footer at the end.
+
+    Args:
+        output: The output.
+        codec: Codec of payloads; the codec in the details of an object takes precedence.
+        level: Level of the codec.
+        threshold: Longer contents become BigFiles.
+        version: Layout of the entries.
+        skip: Suffixes of uids that are not compressed.
+        n_bits: Folder: bits of the shard number.
+        max_bytes: Folder: most uncompressed bytes per shard; a longer object gets its own shard.
+        date: Folder: default `created_at`.
+        sidecar: Write a `.meta` with checksums per shard.
+        keep_date: Store `created_at` in the metadata.
+    """
+
     def __init__(
         self,
         output: Output,
@@ -155,9 +172,9 @@ class DesWriter(Writer):
         self._times: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
         self._referenced: set[str] = set()
-        self._shards: dict[str, ShardFile] = {}
+        self._shards: dict[str, NewShard] = {}
         self._parts: dict[tuple[str, str], int] = {}
-        self._active: OrderedDict[str, ShardFile] = OrderedDict()
+        self._active: OrderedDict[str, NewShard] = OrderedDict()
         if not output.folder:
             self._begin(output.target.name if output.target else "", output.open(last=True))
 
@@ -165,7 +182,7 @@ class DesWriter(Writer):
         label = more.label
         uid = _uid_bytes(key, label)
         if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
-            # Nothing is to be decided: with small objects, decisions are what writing takes.
+            # Fast path: no options apply, and per-object checks dominate the time for small objects.
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
@@ -175,7 +192,7 @@ class DesWriter(Writer):
             return key or ""
         meta, created_at = self._meta(more, label or short(key))
         codec = self._codec_of(key or "", more)
-        content, size = self._taken(data, label)
+        content, size = self._held(data, label)
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
@@ -210,6 +227,7 @@ class DesWriter(Writer):
         return list(keys)
 
     def plan(self) -> Plan:
+        """Return the files that would be written with the objects added so far."""
         self._check_twins()
         files = [
             PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
@@ -225,7 +243,7 @@ class DesWriter(Writer):
     def _complete(self) -> None:
         self._check_twins()
         if not self._shards:
-            raise UsageError("nothing routes to a shard: a folder of shards needs at least one object")
+            raise UsageError("nothing to write: a folder of shards needs at least one object")
         for name, shard in self._shards.items():
             text = self._sidecar_text(name, shard) if self._sidecar else b""
             shard.complete()
@@ -235,6 +253,7 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
+        """Write all files; BigFiles of a replaced shard are not deleted, and a note counts them."""
         target = self.output.target
         old: set[str] = set()
         if target is not None and self.output.force:
@@ -245,19 +264,19 @@ class DesWriter(Writer):
             sizes = [_size_of(folder / digest) for digest in left]
             count, size = sum(one >= 0 for one in sizes), sum(one for one in sizes if one > 0)
             if count:
-                told = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
+                kept = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
                 others = "" if self.output.folder else "; other shards may refer to them"
-                self.notes += (f"left in {folder}: {told} that {target} does not refer to any more{others}",)
+                self.notes += (f"left in {folder}: {kept} that {target} does not refer to any more{others}",)
         return written
 
-    def _begin(self, name: str, file: Draining) -> ShardFile:
-        shard = self._shards[name] = self._active[name] = ShardFile(file, name, self._version)
+    def _begin(self, name: str, file: Draining) -> NewShard:
+        shard = self._shards[name] = self._active[name] = NewShard(file, name, self._version)
         if len(self._active) > OPEN_FILES:
             _, oldest = self._active.popitem(last=False)
             oldest.file.rest()
         return shard
 
-    def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> ShardFile:
+    def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> NewShard:
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
@@ -282,7 +301,7 @@ class DesWriter(Writer):
             oldest.file.rest()
         return shard
 
-    def _add_inline(self, shard: ShardFile, entry: NewEntry, content: _Taken) -> None:
+    def _add_inline(self, shard: NewShard, entry: NewEntry, content: _Held) -> None:
         file = shard.file
         start = file.at
         try:
@@ -291,7 +310,7 @@ class DesWriter(Writer):
                 self.exact = self.exact and entry.codec == "none" and not self._sidecar
             else:
                 digest = hashlib.sha256() if self._sidecar else None
-                pieces = _told(content, digest)
+                pieces = _hashed_pieces(content, digest)
                 if entry.codec != "none":
                     compressor = self._compressor(entry.codec)
                     whole = isinstance(content, bytes)
@@ -308,14 +327,14 @@ class DesWriter(Writer):
             self._note_checksum(shard, "0" * 64 if self._sidecar else "")
         shard.add_inline(entry, start)
 
-    def _add_big(self, shard: ShardFile, entry: NewEntry, content: _Taken, label: str) -> None:
+    def _add_big(self, shard: NewShard, entry: NewEntry, content: _Held, label: str) -> None:
         if self._version == 1:
             raise UsageError(
                 f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
                 "use version=2, or a higher threshold="
             )
         if isinstance(content, Sized):
-            # Its name is the digest of bytes that are unknown.
+            # A plan does not read the content, so its hash is made up.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
             self._big[digest] = entry.size
@@ -328,7 +347,7 @@ class DesWriter(Writer):
     def _write_big(self, content: bytes | IO[bytes]) -> str:
         digest = hashlib.sha256()
         file = self.output.spool(f"{BIGFILES}/content")
-        for piece in _told(content, digest):
+        for piece in _hashed_pieces(content, digest):
             file.write(piece)
         file.complete()
         size = file.at
@@ -336,7 +355,8 @@ class DesWriter(Writer):
             self._big[digest.hexdigest()] = size
         return digest.hexdigest()
 
-    def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
+    def _held(self, data: Data, label: str) -> tuple[_Held, int]:
+        """Return a content that can be read repeatedly, and its size; above `IN_MEMORY` bytes in a temporary file."""
         if isinstance(data, bytes):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
@@ -350,10 +370,10 @@ class DesWriter(Writer):
                 return self._spooled(chain(held, pieces), label)
         return b"".join(held), size
 
-    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Taken, int]:
+    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Held, int]:
         folder = self.output.target.parent if self.output.target is not None else None
         try:
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever takes it closes it
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the caller
         except OSError as error:
             raise SourceError(f"cannot write beside {self.output.target}: {reason_of(error)}") from error
         try:
@@ -402,26 +422,27 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _note(self, uid: bytes, created_at: str, label: str) -> None:
+        """Record a uid for the duplicate check: per shard, or per date of a folder."""
         self._labels.note(len(self._uids), label)
         self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
 
     def _check_twins(self) -> None:
         twins = self._uids.twins()
         if twins:
-            told = [
+            pairs = [
                 (self._labels.of(one), self._labels.of(two), self._uid_text(one)) for one, two in twins[:MOST_PAIRS]
             ]
-            raise twins_error(told, len(twins), "uid")
+            raise twins_error(pairs, len(twins), "uid")
 
     def _uid_text(self, row: int) -> str:
         uid = self._uids[row]
         return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
 
-    def _note_checksum(self, shard: ShardFile, digest: str) -> None:
+    def _note_checksum(self, shard: NewShard, digest: str) -> None:
         if self._sidecar:
             self._checksums.setdefault(shard.name, []).append(digest)
 
-    def _sidecar_text(self, name: str, shard: ShardFile) -> bytes:
+    def _sidecar_text(self, name: str, shard: NewShard) -> bytes:
         checksums, times = self._checksums.get(name, []), self._times.get(name, [])
         return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), checksums, times))
 
@@ -460,7 +481,7 @@ def _nothing_else(source: Source, format: str) -> Shard:
     raise UsageError(f"{source.name} is not opened here")
 
 
-def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
+def _hashed_pieces(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
     if isinstance(content, bytes):
         pieces: Iterator[bytes] = iter((content,))
     else:

@@ -1,4 +1,4 @@
-"""The zones file: which bucket keeps which shard numbers (des-architecture, Backends and routing)."""
+"""The zones file: buckets by ranges of shard numbers (des-architecture, Backends and routing)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.model.text import short
 MAX_TEXT = 1 << 20
 
 MAX_YAML = 1 << 18
-"""YAML is parsed a letter at a time: longer texts have to be JSON."""
+"""Longest YAML text, which is parsed slowly; longer texts must be JSON."""
 
 _KEYS = (b"n_bits", b"zones")
 _PLAIN = re.compile(r"[^/\\\0-\x1f%@]+")
@@ -25,6 +25,16 @@ _PLAIN = re.compile(r"[^/\\\0-\x1f%@]+")
 
 @dataclass(frozen=True, slots=True)
 class Zone:
+    """Range of shard numbers, both ends inclusive, and the location of its shards.
+
+    Attributes:
+        name: Name of the zone.
+        start: First shard number.
+        end: Last shard number, inclusive.
+        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, as far as given.
+        path: Folder relative to the zones file, or absolute; the reference supports buckets only.
+    """
+
     name: str
     start: int
     end: int
@@ -42,6 +52,8 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
+    """A zones file; zones are sorted and do not overlap, but may leave out numbers."""
+
     n_bits: int
     zones: tuple[Zone, ...]
 
@@ -50,12 +62,14 @@ class Zones:
 
     @property
     def labels(self) -> dict[str, Zone]:
+        """Zones by names that are valid in paths: their own, or `zone-<first number>`."""
         names = [zone.name for zone in self.zones]
         plain = {name for name in names if _is_label(name) and names.count(name) == 1}
         return {zone.name if zone.name in plain else f"zone-{zone.start}": zone for zone in self.zones}
 
     @classmethod
     def parse(cls, text: str | bytes) -> Zones:
+        """Parse a zones file, JSON or YAML; raise FormatError with a location in the text where possible."""
         plain = _decoded(text)
         tree = _mapping(_parse_text(plain), "the file")
         try:
@@ -76,7 +90,7 @@ class Zones:
         zones.sort(key=lambda zone: zone.start)
         for left, right in pairwise(zones):
             if right.start <= left.end:
-                text = f"zones: {short(left.name)} and {short(right.name)} both hold number {right.start}"
+                text = f"zones: {short(left.name)} and {short(right.name)} both contain number {right.start}"
                 raise FormatError(text, span=_place(plain, "name", right.name))
         return cls(n_bits, tuple(zones))
 
@@ -125,6 +139,8 @@ def _parse_yaml(text: str, json_error: FormatError) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Loader that refuses aliases, which can expand a short text to any size."""
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark

@@ -32,6 +32,8 @@ from shardcore.system import is_link
 
 
 class ZonesFolder(Folder):
+    """The folders of all zones as one folder; names begin with the label of the zone."""
+
     def __init__(
         self,
         source: Source,
@@ -52,6 +54,7 @@ class ZonesFolder(Folder):
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
     def _opened(self, context: OpenContext, *, trusted: bool) -> dict[str, Folder]:
+        """Open the folders of all zones; one error names all untrusted stores."""
         found: dict[str, Folder] = {}
         refused: list[StoreUntrusted] = []
         for label, zone in self.zones.items():
@@ -74,6 +77,7 @@ class ZonesFolder(Folder):
         return [replace(entry, name=f"{label}/{entry.name}") for entry in self._zone_folder(label).list(rest)]
 
     def open(self, name: str) -> Source:
+        """Open a file of a zone; a name without a zone is searched in all zones."""
         folder, rest = self._place(name)
         return folder.open(rest)
 
@@ -109,7 +113,7 @@ class ZonesFolder(Folder):
         label, _, rest = name.partition("/")
         if rest and label in self._folders:
             return self._folders[label], rest
-        # BigFiles are named by their content: whichever zone has one of that name has the right one.
+        # BigFiles are named by their content, so the file of any zone is right.
         for folder in self._folders.values():
             if folder.has(name):
                 return folder, name
@@ -117,6 +121,8 @@ class ZonesFolder(Folder):
 
 
 class ZonedRetention:
+    """Retention copies at the roots of the zones' buckets; a zone is searched only for uids that route to it."""
+
     def __init__(self, folder: ZonesFolder, zones: Zones) -> None:
         self._folder = folder
         self._zones = zones
@@ -148,6 +154,8 @@ class ZonedRetention:
 
 
 class DesZones(DesDataSet):
+    """Shards of all zones; a uid is searched only in the zone of its shard number."""
+
     def __init__(self, folder: ZonesFolder, zones: Zones, context: OpenContext) -> None:
         super().__init__(folder, self._list_all, context)
         self._where = folder
@@ -192,7 +200,7 @@ class DesZones(DesDataSet):
         if zone is None:
             return route, []
         if self.date and not self.listed and not self._where.of_zone(label).lists_cheaply:
-            return route, self._tried(route, f"{label}/")
+            return route, self._existing_parts(route, f"{label}/")
         members = self._members_in(label)
         named = [(ShardName.parse(member.name.partition("/")[2]), member.name) for member in members]
         found = [name for parsed, name in named if parsed and parsed.hex == route.hex and self.on_date(parsed)]
@@ -207,7 +215,7 @@ class DesZones(DesDataSet):
                 members = found() if callable(found) else found
                 return tuple(replace(member, name=f"{label}/{member.name}") for member in members)
             except SourceError as error:
-                # A prefix to which nothing was written yet is not there.
+                # A prefix without objects does not exist.
                 if not says_absent(error):
                     raise
                 return ()
@@ -234,6 +242,13 @@ class DesZones(DesDataSet):
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
+    """Open a zones file as the shards of its zones; no zone is requested yet.
+
+    Args:
+        source: The file; the option `zones` names another file, whose stores are trusted.
+        context: Options for opening addresses.
+        around: The opened folder that contains the file; closed with the shards.
+    """
     given = context.values.get("zones")
     if given:
         source.close()

@@ -1,4 +1,4 @@
-"""Software Heritage Read Shard: many small objects, found through a perfect hash function."""
+"""Software Heritage Read Shard: many small objects, found by key through a perfect hash function."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
@@ -17,14 +17,14 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.swh.writer:SwhWriter"),
         purpose="Many small objects, each under a 32-byte key, found with a few reads in one file of any size.",
-        cannot="It compresses nothing, keeps no names, and takes no more objects once it is written.",
+        cannot="It does not compress and stores no names. Objects cannot be added to a written shard.",
         keys=KeyRule.CONTENT,
         key_form="64 hex digits",
         check_key=lazily("shardcore.formats.swh.objects:checked_key"),
         converted="sha256",
         without={
             "append": Without(
-                Instead.REWRITE, "The hash function is built over all keys: with one key more, every slot is another."
+                Instead.REWRITE, "The hash function is built over all keys: with one more key, all slots change."
             )
         },
     ),
@@ -43,7 +43,7 @@ FORMAT = Format(
         Option(
             "dedupe",
             OptionType.FLAG,
-            "Keep one of several objects with the same key and content; otherwise they are refused.",
+            "Deduplicate identical objects; by default, duplicates are an error.",
             OptionPurpose.WRITE,
             default=False,
             flag="",

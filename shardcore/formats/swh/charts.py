@@ -1,4 +1,4 @@
-"""Uses of the bytes of a Read Shard, and load of its slots and buckets."""
+"""Byte shares of a Read Shard, and the load of its slots and buckets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shares(file: SwhFile) -> tuple[Share, ...]:
     inside: dict[str, list[Share]] = {}
     trailing = next((section for section in file.sections if section.name == "trailing"), None)
     if trailing is not None:
-        doc = "Bytes after the hash function: space that was allocated and not needed."
+        doc = "Bytes after the hash function, allocated but not needed."
         inside["trailing"] = [share_of(Use.SLACK, "trailing", trailing.start, trailing.stop, doc)]
     if (order := file.order) is not None:
         inside["objects"] = _objects(file, order)
@@ -35,8 +35,8 @@ def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
     starts, stops = order.offsets, order.stops
     holes = gaps(starts, stops, file.geometry.objects_start, file.geometry.index_start)
     lengths = share_of(Use.INDEX, "lengths of objects", starts, starts + OBJECT.size, "8 bytes before each content.")
-    contents = share_of(Use.DATA, "contents", starts + OBJECT.size, stops, "The objects themselves.")
-    doc = "Objects that were deleted: length and content are overwritten with zeros, their room stays."
+    contents = share_of(Use.DATA, "contents", starts + OBJECT.size, stops, "The contents of the objects.")
+    doc = "Deleted objects: length and content are overwritten with zeros."
     return [contents, lengths, share_of(Use.DEAD, "deleted objects", holes[:, 0], holes[:, 1], doc)]
 
 
@@ -46,7 +46,7 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     deleted = min(max(file.geometry.declared - live, 0), slots - live)
     if not deleted:
         return [used, rest]
-    # Both look alike: how many of each there are is known, which are which is not.
+    # Unused slots and slots of deleted objects look alike; only their numbers are known.
     doc = f"Of {plural(slots - live, 'slot')} without object, {deleted:,} were deleted; which ones is not stored."
     gone = replace(
         rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
@@ -75,7 +75,7 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
         "slot",
         "object",
         order.holding.astype(np.int64),
-        "A perfect hash gives every key its own slot, so none holds two; a few stay unused.",
+        "A perfect hash gives every key its own slot; a few slots stay unused.",
         min(geometry.declared / geometry.slots, 1.0),
         "objects_count / slots",
         row_bounds=np.arange(geometry.slots + 1, dtype=np.int64),
@@ -85,6 +85,7 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
 
 
 def _buckets(file: SwhFile, progress: Progress) -> Load:
+    """Count the keys per bucket; reads the index and hashes all live keys."""
     parts, geometry = file.hash_parts(), file.geometry
     signed = file.is_signed(file.source)
     counts = np.zeros(parts.buckets, np.int64)
@@ -102,8 +103,8 @@ def _buckets(file: SwhFile, progress: Progress) -> Load:
         "bucket",
         "key",
         counts,
-        "The hash function sorts keys into buckets, about 4 in each, and stores one displacement for each bucket; "
-        "the fullest are placed first.",
+        "The hash function divides keys into buckets of about 4 and stores one displacement per bucket; "
+        "the largest buckets are placed first.",
         int(counts.sum()) / parts.buckets,
         by_chance=True,
     )

@@ -1,11 +1,11 @@
-"""The perfect hash function of a Software Heritage Read Shard: CHD over Bob Jenkins' hash, in NumPy.
+"""The perfect hash function of a Read Shard: CHD over Bob Jenkins' hash, in NumPy.
 
-A key is hashed to three numbers, they choose a bucket, and the bucket's *displacement* shifts the key to a slot
-that no other key of the shard has. This module hashes and finds slots; `chd_build` finds displacements for a set of
-keys; `chd_code` is the compressed form that the file keeps.
+A key is hashed to three numbers. They select a bucket, and the *displacement* of the bucket moves the key to a slot
+that no other key of the shard has. This module hashes keys and computes slots; `chd_build` finds displacements for a
+set of keys; `chd_code` encodes and decodes them.
 
-Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key. Numbers
-such as §3 are those of the format notes, `docs/formats/swh.md`.
+Symbols: *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key. Sections such as §3 are
+those of `docs/formats/swh.md`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEY_SIZE = 32
 """Bytes of a key."""
 
 STATE_START = 0x9E3779B9
-"""Start value of the first two numbers of the hash state; the third starts as the seed."""
+"""Initial value of the first two state numbers; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
 _SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row per pass of the mix
@@ -35,6 +35,8 @@ _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in
 
 
 class Round(NamedTuple):
+    """One round of the hash of one key: three addends are added to the state, then the state is mixed."""
+
     before: Triple
     addends: Triple
     added: Triple
@@ -88,6 +90,7 @@ def _words(keys: U8, signed: bool) -> U32:
 
 
 def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
+    """Mix the state in place; relies on the wrap-around of unsigned arrays."""
     for x, y, z in _SHIFTS:
         for target, one, other, shift, move in (
             (a, b, c, np.right_shift, x),
@@ -112,6 +115,15 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
+    """Return bucket g, first slot f and step h of many hashes (§3, Search).
+
+    Args:
+        a: First number of each hash.
+        b: Second number.
+        c: Third number.
+        buckets: B, at least 1.
+        slots: n, 2 to 2^32 - 1.
+    """
     g = a % np.uint32(buckets)
     f = b % np.uint32(slots)
     h = c % np.uint32(slots - 1)
@@ -119,6 +131,14 @@ def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I
 
 
 def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
+    """Return the slots of many keys (§3, Search).
+
+    Args:
+        f: First slot of each key.
+        h: Step of each key.
+        displacements: Displacement of the bucket of each key.
+        slots: n, below 2^32, so that no sum reaches 2^64.
+    """
     n = np.uint64(slots)
     turns, probes = np.divmod(displacements, np.uint32(slots))
     sums = f.astype(np.uint64) + h.astype(np.uint64) * probes + turns
@@ -147,6 +167,7 @@ class Function:
         return len(self.displacements)
 
     def slots_of(self, keys: U8) -> I64:
+        """Return the slot of each key, shape `(m,)`; a key that is not in the shard gets an arbitrary slot."""
         result = np.empty(len(keys), np.int64)
         for start in range(0, len(keys), _HASH_BLOCK):
             block = slice(start, start + _HASH_BLOCK)

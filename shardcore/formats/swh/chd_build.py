@@ -1,12 +1,11 @@
-"""Build the perfect hash function of a Software Heritage Read Shard: find a displacement for every bucket.
+"""Building the perfect hash function: a displacement for every bucket (§4 of `docs/formats/swh.md`).
 
-Buckets are placed on a table of free slots, the largest first; every bucket takes the first displacement that sends all
-its keys to free slots. A Python loop over buckets and displacements would take hours for a million keys, so many of
-them are tried at once, with the result that the loop would give: equal keys and seed give the bytes that the C library
-writes.
+Buckets are placed on a table of free slots, the largest first. Each takes the first displacement that moves all its
+keys to free slots. Many buckets and displacements are tried at once with NumPy, with the same result as a plain loop:
+for equal keys and seed, the bytes equal those of the C library.
 
-Words used throughout: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key; a
-*probe* is a displacement that is tried. Numbers such as §4.1 are those of the format notes, `docs/formats/swh.md`.
+Symbols: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key; a *probe* is a
+displacement that is tried.
 """
 
 from __future__ import annotations
@@ -29,27 +28,28 @@ Flags = NDArray[np.bool_]
 Progress = Callable[[int, int], object]
 
 FIRST_SEED = 1
-"""Seed at which the search begins by default: equal keys give equal bytes."""
+"""First seed by default; fixed, so that equal keys give equal bytes."""
 
 MAX_SEEDS = 100
-"""Seeds that are tried before giving up."""
+"""Most seeds tried."""
 
 KEYS_PER_BUCKET = 4
 LOAD = 0.99
 MAX_PROBES = 1 << 20
 
 _LOW = np.uint64(0xFFFFFFFF)
-_WITNESSES = (2, 7, 61)  # enough for every number below 2**32
-_BUDGET = 400_000  # slots looked at in one step; larger steps leave the cache, smaller ones pay more calls
+_WITNESSES = (2, 7, 61)  # sufficient below 2**32
+_BUDGET = 400_000  # slots examined per step: larger steps do not fit in the cache, smaller ones need more calls
 _MOST_PROBES = 4096  # in one step
-_COMPARED = 8  # rows that are compared in pairs; more are sorted
+_COMPARED = 8  # most rows that are compared in pairs; more are sorted
 
 
 class _Inseparable(Exception):
-    """This seed cannot work: two keys of a bucket meet in every slot, or a bucket found no place."""
+    """This seed fails: two keys of a bucket always share a slot, or a bucket finds no free slots."""
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
+    """Return B and n for a number of keys (§4); 1 and 11 for no keys (§5)."""
     slots = int(keys / LOAD) + 1
     slots += 1 - slots % 2
     while not _passes_for_prime(slots):
@@ -60,6 +60,10 @@ def table_sizes(keys: int) -> tuple[int, int]:
 
 
 def _passes_for_prime(number: int) -> bool:
+    """Return the result of the reference's primality test (Miller-Rabin) for an odd number.
+
+    It rejects four primes: 3, 5 and 7, so that the smallest table has 11 slots, and 61, so that 58 or 59 keys get 67.
+    """
     if number < 11 or any(number % prime == 0 for prime in (3, 5, 7)):
         return False
     odd, twos = number - 1, 0
@@ -75,8 +79,9 @@ def _passes_for_prime(number: int) -> bool:
 
 
 def find_duplicates(keys: U8) -> list[tuple[int, int]]:
+    """Return (index of the previous equal key, index) for each repeated key, ascending by index."""
     columns = np.ascontiguousarray(keys).view("<u8")
-    # Sorting numbers takes a part of the time of sorting their places, and nearly always that is all.
+    # `sort` is faster than `argsort`, and nearly always shows that there are no duplicates.
     numbers = np.sort(columns[:, 0])
     if not (numbers[1:] == numbers[:-1]).any():
         return []
@@ -84,7 +89,7 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
     prefix = columns[order, 0]
     same = prefix[1:] == prefix[:-1]
     rows = np.sort(order[np.append(same, False) | np.append(False, same)])
-    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys are stored in ascending order of place
+    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys stay in ascending order
     again = np.flatnonzero((columns[rows[1:]] == columns[rows[:-1]]).all(axis=1))
     again = again[np.argsort(rows[again + 1])]
     return list(zip(rows[again].tolist(), rows[again + 1].tolist(), strict=True))
@@ -97,6 +102,17 @@ def find_duplicate(keys: U8) -> tuple[int, int] | None:
 def build(
     keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, signed: bool = False, progress: Progress | None = None
 ) -> Function:
+    """Build the function for a set of keys (§4).
+
+    Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
+    a failed seed remain in buckets that the next seed leaves empty.
+
+    Args:
+        keys: Shape `(m, 32)`, bytes, all different; m may be 0.
+        seeds: The seeds to try, or the first one, from which to count up; unsigned 32-bit numbers.
+        signed: Hash signed bytes; only for tests.
+        progress: Called with (keys placed, keys) before every step; restarts with every seed; may raise.
+    """
     total = len(keys)
     buckets, slots = table_sizes(total)
     displacements = np.zeros(buckets, np.uint32)
@@ -121,6 +137,14 @@ def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
 
 @dataclass(slots=True, eq=False)
 class _BucketGroup:
+    """Unplaced buckets of one size, in the order in which they are placed.
+
+    Attributes:
+        buckets: Their numbers, shape `(k,)`, ascending.
+        starts: f of their keys, shape `(size, k)`.
+        steps: h of their keys, shape `(size, k)`.
+    """
+
     buckets: I64
     starts: I64
     steps: I64
@@ -131,14 +155,14 @@ class _BucketGroup:
 
     def keep(self, chosen: Flags) -> None:
         self.buckets = self.buckets[chosen]
-        # `compress` and `take` are several times as fast as an index.
+        # `compress` and `take` are several times as fast as indexing.
         self.starts = self.starts.compress(chosen, axis=1)
         self.steps = self.steps.compress(chosen, axis=1)
 
 
 def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_BucketGroup]:
     g, f, h = place(*jenkins(keys, seed, signed), buckets, slots)
-    # Bucket and place in one number: a stable order from the quicker sort of numbers.
+    # Bucket and index in one number: `sort` then gives a stable order, faster than `argsort`.
     order = (np.sort((g.astype(np.uint64) << np.uint64(32)) | np.arange(len(g), dtype=np.uint64)) & _LOW).astype(
         np.int64
     )
@@ -170,6 +194,7 @@ def _place_all(
 
 
 def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
+    """Place the buckets of one size; yield the number of keys placed after each step."""
     slots, size = len(free), group.size
     limit = min(MAX_PROBES, slots * slots)
     probe = last = 0
@@ -196,12 +221,24 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
 
 def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
     affordable = _BUDGET // (len(group.buckets) * group.size)
-    hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # a free slot for one key after the other
+    hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # probability of a free slot per key
     success = float(np.prod(np.maximum(hits, 0)))
     return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
 
 
 def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
+    """Return all (probe, bucket) pairs of a step with free and different slots, by probe, then by bucket.
+
+    Args:
+        group: k buckets.
+        free: The table, n slots.
+        turns: First probe // n; equal for all probes of the step.
+        within: First probe mod n.
+        count: Number of probes.
+
+    Returns:
+        Per pair: the probe relative to the first, the row of the bucket, and the slots, shape `(size, pairs)`.
+    """
     slots, k = len(free), len(group.buckets)
     now = _modulo(group.steps[0] * within + (group.starts[0] + turns), slots)
     leading = _arithmetic_rows(now, group.steps[0], count, slots)
@@ -218,6 +255,7 @@ def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: 
 
 
 def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
+    """Return rows `(first + t * step) mod slots`, shape `(count, k)`, by doubling instead of division."""
     table = np.empty((count, len(first)), np.int64)
     table[0] = first
     done = 1
@@ -231,11 +269,24 @@ def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
 
 
 def _modulo(numbers: I64, slots: int) -> I64:
+    """Reduce the numbers in place; faster than `%`, because NumPy optimises `//` by a scalar but not `%`."""
     numbers -= (numbers // slots) * slots
     return numbers
 
 
 def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
+    """Return the pairs that are placed when each in turn takes its slots if they are still free, in no order.
+
+    A pair that is first to claim its bucket and all its slots is placed; pairs that share one of them with it lose. The
+    rest is decided the same way, in a few rounds.
+
+    Args:
+        where: Slots of each pair, shape `(size, p)`, in order.
+        rows: Row of the bucket of each pair, shape `(p,)`.
+        buckets: Number of rows.
+        free: The table.
+        claims: Scratch memory, one number per slot.
+    """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))
     still_free = free.copy() if len(rows) else free
@@ -243,7 +294,7 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
     while len(undecided):
         at, row = where.take(undecided, axis=1), rows.take(undecided)
         backwards = undecided[::-1]
-        # Of several assignments to one place the last stays: backwards, that is the first claimant.
+        # Of several assignments to one index the last wins; reversed, that is the first claimant.
         row_claims[row[::-1]] = backwards
         claims[at[:, ::-1].T.ravel()] = np.repeat(backwards, len(at))
         wins = (row_claims.take(row) == undecided) & (claims.take(at) == undecided).all(axis=0)

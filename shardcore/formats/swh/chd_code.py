@@ -1,12 +1,11 @@
-"""The displacements of the hash function as the file keeps them: lengths as Elias-Fano sums, values packed.
+"""Encoding of the displacements in the file: lengths as Elias-Fano sums, values packed (§2.1 of `docs/formats/swh.md`).
 
-Value i of the store has its own length; the running sums S of the lengths say where each value ends. The high part of
-a sum is a one-bit in the *unary bits*, its r low bits stand in the *low bits*, and the *select directory* holds the
-position of every 128th one-bit, so that one displacement can be found without reading them all.
+Value i of the value store has its own length; the running sums S of the lengths are the ends of the values. The high
+part of a sum is a one-bit in the *unary bits*, its r low bits are in the *low bits*. The *select directory* has the
+position of every 128th one-bit, so that one displacement can be read without the others.
 
-Words used throughout: *B* buckets, *r* low bits kept of each sum, *T* bits in the value store, *P* positions of the
-one-bits, *S* ends of the values. Bit i of a bit string is bit `i % 8` of byte `i // 8`. Numbers such as §2.1 are those
-of the format notes, `docs/formats/swh.md`.
+Symbols: *B* buckets, *r* low bits per sum, *T* bits in the value store, *P* positions of the one-bits, *S* ends of the
+values. Bit i of a bit string is bit `i % 8` of byte `i // 8`.
 """
 
 from __future__ import annotations
@@ -25,25 +24,27 @@ U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 
 ONES_PER_ENTRY = 128
-"""The select directory holds the position of every 128th one-bit."""
+"""One-bits per entry of the select directory."""
 
 MAX_LENGTH = 31
-"""Longest value, in bits, that a displacement of 32 bits can need."""
+"""Longest value of a 32-bit displacement, in bits."""
 
-# One-bits of a sound function are at most this far apart: a value has at most 31 bits and r is at least 1, so the
-# high parts of neighbouring sums differ by at most 16, and the one-bit itself takes a place.
+# Longest distance between one-bits: a value has at most 31 bits and r is at least 1, so the high parts of
+# neighbouring sums differ by at most 16, plus 1 for the one-bit itself.
 _MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
-_FIRST_READ = 64  # bytes; 128 one-bits of a usual function take about 50
+_FIRST_READ = 64  # bytes; 128 one-bits usually take about 50
 
 Where = Callable[[str, int, int], Span]
-"""Maps `(part, start, stop)`, bytes within a named part of the section, to their place in the file."""
+"""Maps `(part, start, stop)`, bytes within a part of the section, to the file."""
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)` of the unary bits."""
+"""Reads bytes `[start, stop)` of the unary bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartSizes:
+    """Sizes of the variable parts of the section (§2), in bytes."""
+
     unary: int
     directory: int
     low_bits: int
@@ -68,11 +69,23 @@ def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
 
 
 def _word_bytes(bits: int) -> int:
+    """Return W of §2: the bytes of `bits` bits, rounded up to 4-byte words."""
     return 4 * ((bits + 31) // 32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
+    """Encoded displacements: the variable parts of the section, in file order.
+
+    Attributes:
+        r: Low bits per sum, 1 to 31.
+        total_bits: T, bits used in the value store.
+        unary: High parts of the sums; one-bit i is at bit `(S[i] >> r) + i`.
+        directory: Position of every 128th one-bit, shape `(B // 128 + 1,)`; 0 for a last entry without a bit.
+        low_bits: Low parts of the sums, r bits each.
+        store: The values.
+    """
+
     r: int
     total_bits: int
     unary: bytes
@@ -83,6 +96,15 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
+    """Decoded displacements; every array has shape `(B,)`.
+
+    Attributes:
+        displacements: Displacement of each bucket.
+        positions: P, position of each one-bit in the unary bits.
+        ends: S, end of each value in the value store, in bits.
+        lengths: Bits of each value.
+    """
+
     displacements: U32
     positions: I64
     ends: I64
@@ -90,6 +112,16 @@ class Decoded:
 
 
 def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
+    """Decode and check all displacements (§2.1), without the directory.
+
+    Args:
+        encoded: The parts of the section.
+        buckets: B.
+        where: Maps part and byte range to the file, for errors; parts: `unary bits`, `low bits`, `value store`.
+
+    Raises:
+        FormatError: The parts contradict each other or the counts.
+    """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
         raise FormatError(f"hash function: impossible counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
@@ -114,6 +146,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
 
 
 def encode(displacements: U32) -> Encoded:
+    """Encode displacements, at least one (§2.1); raise ShardError where they take 2^32 bits or more."""
     plus_one = displacements.astype(np.int64) + 1
     lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
     ends = np.cumsum(lengths)
@@ -137,6 +170,7 @@ def encode(displacements: U32) -> Encoded:
 
 
 def wrong_directory_entries(directory: U32, positions: I64) -> I64:
+    """Return the numbers of the directory entries that disagree with the one-bits."""
     return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
 
 
@@ -148,6 +182,7 @@ def directory_of(positions: I64) -> U32:
 
 
 def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I64:
+    """Return the positions of the one-bits; there must be exactly `buckets`, all before bit `limit`."""
     bits = np.unpackbits(np.frombuffer(unary, np.uint8), bitorder="little")
     count = int(np.count_nonzero(bits))
     if count != buckets:
@@ -182,6 +217,7 @@ def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | Non
 
 
 def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
+    """Return fields of 0 to 31 bits of a bit string of 4-byte words; width 0 gives 0."""
     words = np.frombuffer(data + bytes(8), "<u4").astype(np.uint32, copy=False)
     at = starts >> 5
     window = words[at].astype(np.uint64) | words[at + 1].astype(np.uint64) << np.uint64(32)
@@ -207,6 +243,7 @@ def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
 
 
 def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
+    """Return the bytes `[start, stop)` with `bits` bits from `first_bit` on; empty for 0 bits."""
     start = first_bit // 8
     return start, max(start, (first_bit + bits + 7) // 8) if bits else start
 
@@ -222,6 +259,17 @@ def bit_field(data: bytes, first_bit: int, bits: int) -> int:
 def find_bucket_bits(
     read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
 ) -> tuple[int, int]:
+    """Return P[g - 1] and P[g], positions of the one-bits around the value of bucket g; P[-1] is -1.
+
+    Both follow from one directory entry. Where that entry is for one-bit g itself, one-bit g - 1 is searched backwards.
+
+    Args:
+        read: Reads bytes of the unary bits.
+        directory_entry: Entry `g // 128` of the directory.
+        bucket: g.
+        limit_bits: Bits in use, B + (T >> r).
+        where: Maps part and byte range to the file, for errors.
+    """
     after = bucket % ONES_PER_ENTRY
     if after:
         ones = _ones_from(read, directory_entry, after + 1, limit_bits, where)
@@ -245,6 +293,18 @@ def find_bucket_bits(
 def value_place(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
+    """Return first bit and length of the value of a bucket in the value store (§2.1, steps 2 and 3).
+
+    Args:
+        bucket: g.
+        positions: P[g - 1] and P[g].
+        low_parts: Low bits of g - 1 and g; 0 for bucket -1.
+        r: Low bits per sum.
+        total_bits: T.
+
+    Raises:
+        FormatError: The value is longer than 31 bits, ends before it starts, or is outside the value store.
+    """
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):

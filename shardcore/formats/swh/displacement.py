@@ -1,4 +1,4 @@
-"""The displacement of one bucket, and with it the slot of one key, from a few small ranges of the hash function."""
+"""Reading the displacement of single buckets, and so the slot of a key, in a few small ranges."""
 
 from __future__ import annotations
 
@@ -14,11 +14,23 @@ from shardcore.model.span import Span
 from shardcore.sources.base import FAR_GAP, Source
 
 UNARY_GUESS = 4096
-"""Bytes of unary bits fetched around where a bucket's one-bit is likely to be."""
+"""Bytes of unary bits read around the probable position of a one-bit."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplacementLocation:
+    """Location of the displacement of a bucket.
+
+    Attributes:
+        positions: P[g - 1] and P[g] in the unary bits; P[-1] is -1.
+        start: First bit of the value in the value store.
+        length: Bits of the value.
+        spans: The bytes read: directory entry, unary bits, low bits.
+        entry: The directory entry: position of the one-bit it is for.
+        lows: Low bits of bucket g - 1 and of g; 0 for bucket -1.
+        unary: The unary bits read: offset within them, and bytes.
+    """
+
     positions: tuple[int, int]
     start: int
     length: int
@@ -29,11 +41,13 @@ class DisplacementLocation:
 
 
 def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
+    """Return the location of a bucket's displacement; usually one parallel group of three small ranges."""
     ranges = _guess(parts, bucket)
     return _place(source, parts, bucket, source.read_many(ranges))
 
 
 def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
+    """Return the locations for several buckets, read together; only errors of the first bucket are raised."""
     ranges = [_guess(parts, bucket) for bucket in buckets]
     data = source.read_many([one for group in ranges for one in group])
     size = len(ranges[0])
@@ -45,6 +59,7 @@ def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> l
 
 
 def together(parts: HashParts, one: int, other: int) -> int | None:
+    """Return the approximate bytes between the data of two buckets; None where they are not read in one range."""
     apart = [
         abs(one - other) * bits // max(parts.buckets, 1) // 8
         for bits in (parts.unary_bits, parts.low_width * parts.buckets, parts.store_bits)
@@ -53,12 +68,13 @@ def together(parts: HashParts, one: int, other: int) -> int | None:
 
 
 def _guess(parts: HashParts, bucket: int) -> list[tuple[int, int]]:
+    """Return the ranges of the directory entry, the probable unary bits, and the low bits of a bucket."""
     unary, directory, low = (parts.part(name) for name in ("unary bits", "select directory", "low bits"))
     entry_start = directory.start + DIRECTORY_ENTRY.size * (bucket // chd_code.ONES_PER_ENTRY)
     first_low = max(bucket - 1, 0) * parts.low_width
     low_bits = (bucket + 1) * parts.low_width - first_low
     low_start, low_stop = chd_code.byte_range(first_low, low_bits)
-    # One-bits are spread evenly: guess where this bucket's is, and fetch around it while the directory is fetched.
+    # One-bits are spread evenly, so the position is estimated and read in parallel with the directory.
     likely = parts.unary_bits * bucket // parts.buckets // 8
     guess_start = max(likely - UNARY_GUESS // 2, 0)
     guess_stop = min(guess_start + UNARY_GUESS, unary.size)

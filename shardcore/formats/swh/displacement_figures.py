@@ -1,7 +1,6 @@
-"""From bits to displacement, drawn: the select directory, the unary bits, the low bits, the value store.
+"""Figures from bits to displacement: select directory, unary bits, low bits, value store.
 
-Bits are those of the file. The lowest bit of a row stands at its right, so numbers can be read; a bit string therefore
-runs from the right to the left.
+The lowest bit of a row is at its right, so that numbers can be read; a bit string runs from right to left.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 _ROW = 32
-"""Bits of a row, where there are so many."""
+"""Bits per row."""
 
 _MOST_BITS = 64
 
@@ -51,6 +50,7 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
 
 
 def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
+    """Return the unary bits around the one-bits of the bucket and the one before; None where they were not read."""
     before, own = place.positions
     first = max(before, 0) // 8
     found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -63,7 +63,7 @@ def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> 
     items = [_one_bit(parts, bucket, own, 8 * first, Tone.HIT)]
     if before >= 8 * first:
         items.append(_one_bit(parts, bucket - 1, before, 8 * first, Tone.KEY))
-    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit for each bucket"
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: one one-bit per bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
@@ -87,7 +87,7 @@ def low_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bi
     if bucket:
         items.append(_low_item(parts, bucket - 1, 0, place.lows[0], Tone.KEY))
         value = place.lows[0] | place.lows[1] << r
-    title = f"3 · Low bits: {plural(r, 'bit')} for each bucket"
+    title = f"3 · Low bits: {plural(r, 'bit')} per bucket"
     return Bits(title, r * len(items), value, tuple(items))
 
 
@@ -99,7 +99,7 @@ def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> I
         at=at,
         size=parts.low_width,
         tone=tone,
-        doc=f"The low bits of bucket {bucket} say {low}.",
+        doc=f"The low bits of bucket {bucket} are {low}.",
         name="low" if tone is Tone.HIT else "low before",
         here=tone is Tone.HIT,
     )
@@ -112,7 +112,7 @@ def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> T
     if bucket:
         rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
     headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
-    return Table("4 · Where values end", headings, tuple(rows))
+    return Table("4 · Ends of the values", headings, tuple(rows))
 
 
 def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:
@@ -130,6 +130,7 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
 def store_figure(
     parts: HashParts, bucket: int, place: DisplacementLocation, first: int, data: bytes, beside: list[Value]
 ) -> Figure:
+    """Return the bits of the value store around the value."""
     stop = place.start + place.length
     spans = (value_span(parts, place),) if place.length else ()
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
@@ -142,8 +143,8 @@ def store_figure(
     for value in beside:
         start, last = chd_code.byte_range(value.start, value.length)
         span = parts.where("value store", start, last)
-        told = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
-        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, told))
+        doc = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
+        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, doc))
     bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
     title = f"5 · Value store, {bits}: the value is at {place.start} to {stop - 1}"
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
@@ -170,8 +171,8 @@ def split_figure(parts: HashParts, place: DisplacementLocation, displacement: in
     n = parts.slots
     row = (
         Item(f"{stored} + 2^{place.length} - 1 = {displacement}", tone=Tone.HIT, here=True, name="d"),
-        Item(f"{displacement} mod {n} = {probes}", tail, doc="How many jumps of the key's own step h.", name="p0"),
-        Item(f"{displacement} // {n} = {turns}", tail, doc="How many slots further, the same for all keys.", name="p1"),
+        Item(f"{displacement} mod {n} = {probes}", tail, doc="Number of jumps by the key's step h.", name="p0"),
+        Item(f"{displacement} // {n} = {turns}", tail, doc="Number of further slots, equal for all keys.", name="p1"),
     )
     headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "single slots p1 = d // n")
     return Table(title, headings, (row,))
@@ -186,7 +187,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items of the drawing, if both are drawn."""
+"""Links between items, drawn only where both items are."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
@@ -206,14 +207,14 @@ def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) ->
 
 def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
     figures = place_figures(parts, bucket, place)
-    caption = "Values have different lengths, so the file keeps where each ends; the next begins there."
+    caption = "Values have different lengths, so the file stores the end of each; the next value begins there."
     return Drawing(f"Location of the value of bucket {bucket}", figures, links_between(figures), caption)
 
 
 def displacement_drawing(
     parts: HashParts, bucket: int, place: DisplacementLocation, displacement: int, span: Span
 ) -> Drawing:
-    split = split_figure(parts, place, displacement, "d, and how it is split")
+    split = split_figure(parts, place, displacement, "d, p0 and p1")
     figures = (value_figure(bucket, place, displacement, span), split)
-    caption = "Values of k bits count from 2^k - 1 on, where those of fewer bits end: each number has one form."
+    caption = "Values of k bits start at 2^k - 1, after those of fewer bits, so each number has one encoding."
     return Drawing(f"The displacement of bucket {bucket}", figures, links_between(figures), caption)

@@ -1,4 +1,4 @@
-"""The sketch `displacement`: how the displacement of one bucket is found among packed bits."""
+"""The sketch `displacement`: finding the displacement of one bucket among packed bits."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from shardcore.formats.swh.displacement_figures import (
     split_figure,
     store_figure,
 )
-from shardcore.formats.swh.drawn_hash import Hashed
-from shardcore.formats.swh.drawn_key import KeyedScene
+from shardcore.formats.swh.hash_data import Hashed
 from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.key_scene import KeyedScene
 from shardcore.model.drawing import Control, Drawing, Figure
 from shardcore.model.number_words import plural
 
 _STORE_BYTES = 4
-"""Bytes of the value store that are drawn, where the value does not take more."""
+"""Bytes of the value store drawn, unless the value is longer."""
 
 _BESIDE = 8
-"""Values beside the one that is sought, on both sides together."""
+"""Most neighbouring values drawn."""
 
 
 class DisplacementSketch:
@@ -39,7 +39,7 @@ class DisplacementSketch:
         hashed = self._scene.hashed
         parts = self._scene.hashing.file.hash_parts()
         if hashed is None:
-            return Drawing(self.title, (), caption="No object was found in this shard, so there is no bucket.")
+            return Drawing(self.title, (), caption="This shard has no objects.")
         figures = (
             *place_figures(parts, hashed.bucket, hashed.place),
             self._store(parts, hashed),
@@ -47,8 +47,8 @@ class DisplacementSketch:
         )
         caption = (
             f"Each of the {plural(parts.buckets, 'displacement')} takes only as many bits as it needs, "
-            f"{parts.store_bits} in all, so the place of one has to be found. The file keeps where each value "
-            "ends, and the next begins there: the high part as one-bits among zeros, the low part beside."
+            f"{parts.store_bits} in all, so its location must be computed. The file stores where each value "
+            "ends, which is where the next begins: the high part as one-bits, the low part separately."
         )
         return Drawing(
             f"From bits to the displacement of bucket {hashed.bucket}", figures, links_between(figures), caption
@@ -64,6 +64,7 @@ class DisplacementSketch:
         return store_figure(parts, hashed.bucket, place, first, data, self._beside(hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
+        """Return neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
         if not self._scene.hashing.few:
             return []
         try:

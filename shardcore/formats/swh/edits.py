@@ -1,4 +1,4 @@
-"""Changes of a Read Shard in place: deleting objects, and cutting off what follows the shard."""
+"""Editing a Read Shard in place: deleting objects, and truncating the bytes after the shard."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ from shardcore.sources.base import read_pieces
 from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 
 MANY = 100
-"""More keys than this are looked up all at once, for which the whole index is read."""
+"""More keys than this are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
+    """Delete objects: overwrite contents, then lengths, with zeros, then empty the slots.
+
+    Lengths and slots are written last, so that an interrupted deletion still shows what to delete. All keys are looked
+    up before anything is planned.
+    """
     if not keys:
         raise UsageError("no keys: give the keys of objects")
     rows: dict[int, str] = {}
@@ -28,7 +33,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     slots: list[FileChange] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
-        # What is not found at once is looked up alone: that states why.
+        # A missing key is looked up alone, which raises the reason.
         ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")
@@ -47,6 +52,10 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
 
 
 def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
+    """Return the content of an object; for length 0, all non-zero bytes up to the next object.
+
+    An interrupted deletion may have left a zero length and the content.
+    """
     content = ref.spans[0]
     if content.size:
         return content
@@ -61,9 +70,10 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
 
 
 def truncate(shard: SwhShard) -> Edit:
+    """Cut off the bytes after the hash function, such as the rest of a block device."""
     trailing = next((section for section in shard.sections if section.name == "trailing"), None)
     if trailing is None:
-        return edit_of(shard.source, "nothing follows the shard", ())
+        return edit_of(shard.source, "no bytes follow the shard", ())
     return edit_of(shard.source, f"cut off {plural(trailing.size, 'byte')}", (), trailing.start, verb="truncate")
 
 

@@ -1,4 +1,4 @@
-"""An open Read Shard: its source, what opening read of it, and what was learned since."""
+"""An open Read Shard: its source, header, hash function and loaded index."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ class Companion:
 
 
 class SwhFile:
+    """One Read Shard; thread-safe. Hash function and index are read on request and cached."""
+
     def __init__(
         self,
         source: Source,
@@ -98,6 +100,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
+        """Read the offsets of all slots, and lengths where deletions make them necessary."""
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
 
@@ -111,6 +114,7 @@ class SwhFile:
 
     @contextmanager
     def enough_memory(self) -> Iterator[None]:
+        """Convert MemoryError to ShardError: a small sparse file may declare billions of slots."""
         try:
             yield
         except MemoryError as error:
@@ -127,6 +131,7 @@ class SwhFile:
         return self._tail.get(self._read_tail)
 
     def hash_source(self, source: Source) -> Source:
+        """Return the source of the hash function: memory if opening read all of it, else the file."""
         return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
 
     def function(self) -> WholeFunction:
@@ -175,6 +180,7 @@ class SwhFile:
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def pieces(self, content: Span) -> Iterator[bytes]:
+        """Yield the content of an object in pieces; raise FormatError where the length before it differs."""
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -244,6 +250,7 @@ def is_certain(agree: int, slots: int) -> bool:
 
 
 def check_length(piece: bytes, content: Span) -> None:
+    """Compare the length field in `piece` with the size of the content by the index; FormatError where they differ."""
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:

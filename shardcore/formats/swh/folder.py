@@ -1,4 +1,4 @@
-"""A folder of Read Shards as one data set. The format has no routing: whoever seeks a key asks each shard."""
+"""A folder of Read Shards as one data set. The format has no routing: a key is searched in every shard."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Sketch
 
 SUFFIX = ".shard"
-"""Usual suffix; neuroglancer has the same, so that the magic decides."""
+"""Usual suffix; also that of neuroglancer, so detection uses the magic."""
 
 LOOKED_AT = 4
-"""Files whose first bytes are read to recognise a folder."""
+"""Most files that are read to detect a folder."""
 
 MOST_ASKED = 64
-"""Files whose first bytes are read when a folder is opened; the names of further ones decide. Where each look is a
-request, no more are looked at than to recognise the folder."""
+"""Most files whose magic is read when a local folder is opened; of a remote one `LOOKED_AT`. Further files are chosen
+by their suffix."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
+    """Detect a folder by the magic of its first files; formats with more specific evidence take precedence."""
     looked_at = _candidates(folder)[:LOOKED_AT]
     found = len(_with_magic(folder, looked_at))
     if not found:
@@ -79,15 +80,15 @@ class SwhDataSet(DataSet):
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
-            "A key does not show which shard holds it, and Read Shards have no routing rule: "
+            "A key does not give its shard, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",
-            why="A perfect hash knows no key before it has looked: archives keep elsewhere which shard holds what.",
+            why="Only a lookup shows whether a shard has a key; archives store elsewhere which shard has which key.",
             candidates=names[:100],
         )
         return names
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        from shardcore.formats.swh.drawn_key import KeyedScene
+        from shardcore.formats.swh.key_scene import KeyedScene
 
         if trace is not None:
             return super().sketches(trace)
@@ -97,6 +98,7 @@ class SwhDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of many keys; each shard is searched once for all keys not found yet. Loads the index."""
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
         damaged = False
@@ -113,7 +115,7 @@ class SwhDataSet(DataSet):
             rows[missing] = np.where(found >= 0, found + first, -1)
         missing = np.flatnonzero(rows < 0)
         if damaged and len(missing):
-            # The lookup of one of them says which shard is damaged, and where.
+            # The lookup of one key raises the error of the damaged shard.
             self.find(keys[int(missing[0])])
         return rows
 

@@ -1,6 +1,6 @@
-"""The hash function section: where its parts lie, the rules on its fields, and the pair that reads and writes it.
+"""The hash function section: locations of its parts, checks of its fields, reading and writing.
 
-The records are those of `layout.py`; what the parts mean is stored in `chd_code.py`.
+`layout.py` has the records, and `chd_code.py` the encoding of the displacements.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class HashParts:
+    """Locations of the parts of a hash function section, from its first 55 bytes."""
+
     start: int
     values: Mapping[str, Any]
     sizes: PartSizes
@@ -46,6 +48,7 @@ class HashParts:
 
     @property
     def unary_bits(self) -> int:
+        """Bits used in the unary bits: B + (T >> r)."""
         return self.buckets + (self.store_bits >> self.low_width)
 
     @property
@@ -53,6 +56,7 @@ class HashParts:
         return self.start + HASH_FIXED_SIZE + int(self.values["sequence_length"])
 
     def part(self, name: str) -> Span:
+        """Return the location of one of `VARIABLE_PARTS` in the file."""
         at = self.start + HASH_HEAD.size
         sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
         for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
@@ -67,6 +71,20 @@ class HashParts:
 
 
 def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
+    """Read and check the first 55 bytes of the section (§2 of `docs/formats/swh.md`).
+
+    Args:
+        data: The first bytes of the section.
+        start: Start of the section.
+        slots: Slots of the index.
+        size: Bytes of the file.
+
+    Raises:
+        Truncated: The section ends after the file.
+        BadMagic: The name of the algorithm or of the key hash differs.
+        Unsupported: The section was written on a big-endian machine.
+        FormatError: The counts contradict each other or the index.
+    """
     values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
 
     def place(name: str) -> Span:
@@ -93,12 +111,12 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     if values["hash_name"] != b"jenkins\0":
         raise BadMagic("the key hash is not called `jenkins`, the only one that shards use", span=place("hash_name"))
     buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "it has no buckets; there is at least 1")
-    # Every displacement is decoded for each verification: their number has to follow from the slots.
+    check(buckets >= 1, "displacements_count", "it has no buckets; at least 1 is required")
+    # Verification decodes all displacements, so their number is limited by the slots.
     check(
         buckets <= max(slots, 1),
         "displacements_count",
-        f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there are never more buckets than slots",
+        f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there cannot be more buckets than slots",
     )
     check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; 1 to 31 are possible")
     check(
@@ -128,6 +146,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
 
 def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
+    """Read the last 8 bytes of the section; raise FormatError where they contradict the first bytes."""
     at = parts.stop - HASH_TAIL.size
     values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
     if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):

@@ -1,7 +1,7 @@
-"""The bytes of a Software Heritage Read Shard, version 1, and the rules on them.
+"""The records of a Software Heritage Read Shard, version 1, and the rules on them.
 
-The shard layer is big-endian; the hash function section is a dump of a C library on a little-endian machine, and what
-holds between its fields is stored in `hash_section.py`.
+The shard layer is big-endian. The hash function section is a dump of the C library cmph on a little-endian machine;
+`hash_section.py` checks its fields.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from shardcore.model.table import PointerTable
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
-"""Magic that readers compare: the letters and the zero after them."""
+"""The part of the magic that readers compare."""
 
 VERSION = 1
 DATA_START = 512
-"""Offset at which every known writer begins the objects."""
+"""`objects_position` of every known writer."""
 
 NO_OBJECT = 2**64 - 1
-"""Offset of a slot without an object."""
+"""Offset in a slot without an object."""
 
 _MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
 _POSITION_DIFFERS = Differs(
@@ -55,7 +55,7 @@ HEADER = Record(
         ),
         Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
         Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
-        Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 for each slot."),
+        Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 per slot."),
         Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly after the index."),
     ),
 )
@@ -89,8 +89,8 @@ SLOT = Record(
             "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
             differs=Differs(
                 "2^64 - 1 means that the object has been deleted",
-                "slots that never had an object also have it, and an older writer marks those by 0; only objects_count "
-                "shows how many of either kind there are",
+                "unused slots also have it, and an older writer marks those by 0; only objects_count gives the number "
+                "of each kind",
             ),
         ),
     ),
@@ -109,19 +109,19 @@ HASH_HEAD = Record(
         ),
         Field("hash_state_length", "<u4", FieldRole.SIZE, "Bytes of the next two fields, name and seed: 12.", 12),
         Field("hash_name", ("u1", 8), FieldRole.TEXT, "Name of the key hash: `jenkins` and a zero byte.", b"jenkins\0"),
-        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: what its third state number, c, starts as."),
+        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: the initial value of its third state number, c."),
         Field(
             "sequence_length",
             "<u4",
             FieldRole.SIZE,
             "L, bytes of the compressed displacements: from the next field to the end of the value store.",
         ),
-        Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one for each bucket."),
+        Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one per bucket."),
         Field(
             "low_bits_width",
             "<u4",
             FieldRole.NUMBER,
-            "r: how many bits of the end of each value are in the low bits; at least 1.",
+            "r, the number of low bits of the end of each value; at least 1.",
         ),
         Field("store_bits", "<u4", FieldRole.COUNT, "T, the number of bits in use in the value store."),
         Field(
@@ -158,12 +158,12 @@ DIRECTORY_ENTRY = Record(
 )
 
 HASH_FIXED_SIZE = HASH_HEAD.offsets["displacements_count"] + HASH_TAIL.size
-"""Bytes of a hash function section that `sequence_length` does not count."""
+"""Bytes of a hash function section that `sequence_length` does not include."""
 
 VARIABLE_PARTS = {
-    "unary bits": "High part of where each value ends in the value store: a one-bit at (end >> r) + i for value i.",
-    "select directory": "Where every 128th one-bit stands, so that one displacement is found without reading all.",
-    "low bits": "The r low bits of where each value ends in the value store, without gaps.",
+    "unary bits": "High part of the end of each value in the value store: a one-bit at (end >> r) + i for value i.",
+    "select directory": "Position of every 128th one-bit, so that one displacement is found without reading all.",
+    "low bits": "The r low bits of the end of each value in the value store, without gaps.",
     "value store": "The displacements of all buckets, each in as many bits as it needs, without gaps.",
 }
 
@@ -171,7 +171,7 @@ SENTENCES = {
     "header": "Has the offsets of the sections and the number of objects written.",
     "padding": "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
     "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
-    "index": "One slot for each value of the hash function: a key, and where its object begins.",
+    "index": "One slot per value of the hash function: a key, and the offset of its object.",
     "hash function": "Gives every key of the shard its own slot, and any other key an arbitrary slot.",
     "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
 }
@@ -179,6 +179,15 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class SwhGeometry:
+    """Locations of the sections, and the rules for slots and objects.
+
+    Attributes:
+        objects_start: First byte of the objects.
+        index_start: First byte of the index, which is the end of the objects.
+        slots: Number of slots.
+        declared: `objects_count` of the header.
+    """
+
     objects_start: int
     index_start: int
     slots: int
@@ -203,6 +212,10 @@ class SwhGeometry:
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """Return the states of slots by their offsets, never by their keys, because a zero key is valid.
+
+        An object is live where its length field is in the objects section.
+        """
         last = self.index_start - OBJECT.size
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
         inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
@@ -223,6 +236,7 @@ class SwhGeometry:
         return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
+        """Return the largest content of an object at `offset`, which must end before the index."""
         return self.index_start - offset - OBJECT.size
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
@@ -236,14 +250,14 @@ class SwhGeometry:
 class SlotTable(PointerTable):
     layout = SLOT
     row_name = "slot {}"
-    row_doc = "One slot of the index: a key, and where its object begins."
+    row_doc = "One slot of the index: a key, and the offset of its object."
     pointer = "offset"
     why = "Slot {} has the offset of this object."
     used = (Use.INDEX, "slots of objects", "Key and offset of each object.")
     unused = (
         Use.SLACK,
         "unused slots",
-        "A perfect hash needs a few more slots than there are objects, or it could not be found in reasonable time.",
+        "A perfect hash needs a few more slots than objects; otherwise building it takes too long.",
     )
 
     def __init__(self, geometry: SwhGeometry, read: Callable[[int, int], NDArray[Any]]) -> None:
@@ -272,6 +286,14 @@ class SlotTable(PointerTable):
 
 
 def read_header(data: bytes) -> dict[str, Any]:
+    """Read and check the header (§1); `check_reach` compares it with the size of the file.
+
+    Raises:
+        Truncated: The header is incomplete.
+        BadMagic: The magic differs.
+        Unsupported: The version is not 1.
+        FormatError: The sections contradict each other.
+    """
     values = HEADER.read_one(data, place=Span("", 0, len(data)))
     if not values["magic"].startswith(WHOLE_MAGIC):
         raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
@@ -293,7 +315,7 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise FormatError(message, span=field_span("index_size"))
     slots = values["index_size"] // SLOT.size
     if not 2 <= slots < 2**32:
-        message = f"index_size makes {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
+        message = f"index_size gives {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
         raise FormatError(message, span=field_span("index_size"))
     if values["objects_count"] > slots:
         objects_text = plural(values["objects_count"], "object")
@@ -303,6 +325,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
+    """Raise Truncated for a file that ends before the hash function can end."""
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (
@@ -343,6 +366,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
+    """Yield the sections of a file truncated to `size` bytes, each with its full size; 0 for the hash function."""
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
         if left.size > 0:

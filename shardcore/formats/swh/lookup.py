@@ -1,4 +1,4 @@
-"""Finding a key: one hash, one slot, one read. The eleven steps that are told are those of `docs/formats/swh.md`."""
+"""Looking up a key: one hash, one slot, one object; the eleven steps are those of `docs/formats/swh.md`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ displacement_drawing = lazily("shardcore.formats.swh.displacement_figures:displa
 slot_drawing = lazily("shardcore.formats.swh.slot_placement_figures:slot_drawing")
 
 CONTENT_GUESS = 65536
-"""Bytes fetched with an object's length, in the hope that they hold its content."""
+"""Bytes read with an object's length, which usually include its content."""
 
 MOST_SEARCHED = 100_000
-"""Slots of an index that is searched for a key which was not found, to explain why."""
+"""Largest index, in slots, that is searched to explain why a key is not found."""
 
 LEAST_GUESS = 16384
 """Bytes fetched with an object's length if the lookup already fetched more to learn the dialect of the hash."""
@@ -88,7 +88,7 @@ class SwhLookup:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
-        # First 8 bytes of the live keys, sorted, and their slots: made when a lookup of an index at hand fails.
+        # First 8 bytes of the live keys, sorted, and their slots; built when a lookup in a loaded index fails.
         self._prefixes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
 
     def parse(self, text: str) -> SwhKey:
@@ -130,12 +130,13 @@ class SwhLookup:
         return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the slots of many keys, vectorised; -1 for a key that is not found."""
         if not len(texts):
             return np.empty(0, np.int64)
         if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
             raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(odd)}")
         try:
-            # `fromhex` skips blanks, which no key has: fewer bytes come out then.
+            # `fromhex` skips blanks, so a key with blanks gives too few bytes.
             wanted = np.frombuffer(bytes.fromhex("".join(texts)), np.uint8).reshape(len(texts), 32)
         except ValueError:
             wanted = np.frombuffer(b"".join(key_bytes(text) for text in texts), np.uint8).reshape(-1, 32)
@@ -165,7 +166,7 @@ class SwhLookup:
         look.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
-            why="The hash works on 32-bit numbers, which a processor mixes in one go, not on single bytes.",
+            why="The hash works on 32-bit numbers, not on single bytes.",
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
@@ -208,7 +209,7 @@ class SwhLookup:
             "(first_slot + step · p0 + p1) mod n = "
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
             f"Slot {slot} of the index begins at byte {span.start:#x}.",
-            why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
+            why="The writer moved each bucket until all its keys had free slots; a reader repeats the move.",
             inputs=(Span("", tail, parts.stop),),
             slot=slot,
             position=span.start,
@@ -229,7 +230,7 @@ class SwhLookup:
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
-                why="Mixing spreads keys evenly: keys that differ in a single bit end as quite different numbers.",
+                why="Mixing spreads keys evenly: keys that differ in a single bit get very different numbers.",
                 inputs=(self._seed_span,),
                 **values,
             )
@@ -243,11 +244,11 @@ class SwhLookup:
         places = bucket_places(hashes, parts, buckets)
         place = places[0]
         look.step(
-            f"Where bucket {bucket}'s displacement is stored",
+            f"Location of the displacement of bucket {bucket}",
             f"{_ends_text(bucket, place, parts.low_width)}: first_bit = {place.start}, "
             f"length = {plural(place.length, 'bit')}.",
             *place.spans,
-            why="Most displacements are small, so each takes only the bits it needs, and its end is also stored.",
+            why="Most displacements are small, so each is stored in only the bits it needs, and its end is stored too.",
             P_before=place.positions[0],
             P=place.positions[1],
             first_bit=place.start,
@@ -264,7 +265,7 @@ class SwhLookup:
             f"{_value_text(place, displacement)}; p1 = {displacement} // {parts.slots} = {turns}, "
             f"p0 = {displacement} mod {parts.slots} = {probes}.",
             *((span,) if span.size else ()),
-            why="This one number for a whole bucket is all that the index keeps in place of a table of keys.",
+            why="The hash function stores one number per bucket instead of a table of keys.",
             inputs=() if span.size else place.spans,
             d=displacement,
             p0=probes,
@@ -274,15 +275,16 @@ class SwhLookup:
         return displacement, companion.apart if companion is not None else 0
 
     def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
+        """Return KeyAbsent, or FormatError where damage may be the reason; only loaded bytes are searched."""
         span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
         if geometry.slots > MOST_SEARCHED or source.loaded(start, parts.stop) != ((start, parts.stop),):
             return KeyAbsent(str(key), span=span)
-        what = f"lookup of {shown_key(str(key))} leads to slot {slot}"
+        what = f"lookup of {shown_key(str(key))} gives slot {slot}"
         if (other := self._slot_with(key, start, stop)) is not None:
             return FormatError(
-                f"{what}, but slot {other} holds this key: the hash function or one of the slots is damaged",
+                f"{what}, but slot {other} has this key: the hash function or one of the slots is damaged",
                 span=geometry.slot_span(other),
             )
         keys = np.frombuffer(stored, np.uint8).reshape(1, 32)
@@ -293,6 +295,7 @@ class SwhLookup:
         return KeyAbsent(str(key), span=span)
 
     def _slot_with(self, key: SwhKey, start: int, stop: int) -> int | None:
+        """Return the live slot with a key, by a search of the loaded index; None if there is none."""
         if self._prefixes is None:
             rows = SLOT.read(self._file.source.read(start, stop), count=self._geometry.slots)
             live = np.flatnonzero(self._geometry.states(rows["offset"]) == State.LIVE)
@@ -319,12 +322,12 @@ class SwhLookup:
         if isinstance(missing, KeyAbsent):
             verdict += ", so this one is not in the shard"
         if state is State.UNUSED:
-            verdict = "its offset shows whether it holds an object"
+            verdict = "its offset shows whether it has an object"
         look.step(
             "Is it really this key?",
-            f"Any key has some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
+            f"Every key maps to some slot, so the keys must be compared. Slot {slot} has {stored.hex()}: {verdict}.",
             key_span,
-            why="A perfect hash sends every key to some slot, even one never written: only comparing decides.",
+            why="A perfect hash gives any key a slot, so only a comparison shows whether the key is in the shard.",
             stored=stored.hex(),
             equal=equal,
             shown=(Compared(f"The key in slot {slot}", key.digest, stored, key_span),),
@@ -333,19 +336,19 @@ class SwhLookup:
             raise missing
         if state is State.UNUSED:
             look.step(
-                "Where the object is",
+                "Location of the object",
                 "Its offset marks a slot without an object: never used, or its object was deleted.",
                 offset_span,
-                why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
+                why="There are more slots than objects, so that building is fast; the offset shows which are unused.",
                 offset=offset,
                 at={"offset": offset_span},
             )
             raise missing or KeyAbsent(str(key), span=offset_span)
         look.step(
-            "Where the object is",
+            "Location of the object",
             f"The object begins at byte {offset:#x}, with the 8 bytes of its length.",
             offset_span,
-            why="Slots have one size, contents have not: a slot keeps only where its content begins.",
+            why="Slots have a fixed size and contents do not, so a slot has only the offset of its object.",
             offset=offset,
             at={"offset": offset_span},
         )
@@ -354,6 +357,7 @@ class SwhLookup:
         return offset
 
     def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look, guess: int) -> ObjectRef:
+        """Read the length and up to `guess` bytes of content in one request."""
         stop = self._geometry.index_start
         window = source.read(offset, min(offset + OBJECT.size + guess, stop))
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])

@@ -1,4 +1,4 @@
-"""The objects of a Read Shard, as columns: one row per slot of the index."""
+"""Objects of a Read Shard: one row per slot of the index."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class SwhObjects(Objects):
         return self._columns(rows, slots, sizes=True), _key_bytes(slots)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
+        """Return the columns with sizes; reads the length fields, or loads the index for many rows."""
         live = columns.state == State.LIVE
         sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
         stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
@@ -59,6 +60,7 @@ class SwhObjects(Objects):
         return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def known(self, first: int, last: int) -> ObjectColumns:
+        """Return offsets and sizes of slots `[first, last)` from the loaded index, without reading the slots again."""
         order = self._file.order
         if order is None:
             return super().known(first, last)
@@ -121,6 +123,7 @@ class SwhObjects(Objects):
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
+        """Return slots in an order; `offset` and `size` contain live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)
@@ -134,7 +137,7 @@ class SwhObjects(Objects):
         if ref.state is not State.LIVE or not ref.spans:
             span = self._geometry.slot_span(ref.row)
             raise FormatError(
-                ref.error or f"slot {ref.row} holds no object: it is unused, or its object was deleted", span=span
+                ref.error or f"slot {ref.row} has no object: it is unused, or its object was deleted", span=span
             )
         return ref.spans[0]
 
@@ -152,7 +155,7 @@ class SwhObjects(Objects):
         states = self._geometry.states(slots["offset"])
         order = self._file.order
         if order is not None and order.empty_state is State.DELETED:
-            # In a file of the older writer, offset 0 is unused for certain.
+            # In a file of the older writer, unused slots have offset 0, so other empty slots are deleted.
             states[(states == State.UNUSED) & (slots["offset"] == np.uint64(NO_OBJECT))] = State.DELETED
         return states
 
@@ -174,6 +177,7 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 
 def key_bytes(key: str) -> bytes:
+    """Return the 32 bytes of a key; raise UsageError where it is not exactly 64 hex digits."""
     try:
         raw = bytes.fromhex(key) if len(key) == 64 else b""
     except ValueError:
@@ -184,7 +188,6 @@ def key_bytes(key: str) -> bytes:
 
 
 KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
-"""Keys are 32 bytes."""
 
 
 def key_rows(raw: bytes) -> list[str]:

@@ -4,9 +4,9 @@ from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "swh.shard 2.2.1"
 _COMPARED = ((0, 9), (32, 40))
-"""The magic as far as it is compared, and the version."""
+"""The compared part of the magic, and the version."""
 _FIELDS = ((40, 88),)
-"""Counts, places and sizes of the header."""
+"""Counts, positions and sizes in the header."""
 
 
 def peers() -> tuple[Peer, ...]:
@@ -34,7 +34,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("swh.object-length",),
             ReaderAnswer.REFUSES,
-            "It fails where a content would end after the file; where it ends inside, it also returns what follows.",
+            "It fails where a content would end after the file; otherwise it returns the wrong number of bytes.",
         ),
         Peer(
             _NAME,
@@ -47,8 +47,8 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("swh.damaged", "swh.objects-count", "swh.objects-position"),
             ReaderAnswer.IGNORES,
-            "It goes by index_position and hash_position alone and adds nothing up: where one of these is wrong, keys "
-            "are not there for it or the file does not open; all other damage does not affect it.",
+            "It uses only index_position and hash_position: where one of these is wrong, it does not find keys or "
+            "does not open the file. Other damage does not affect it.",
             within=_FIELDS,
         ),
         Peer(
@@ -58,11 +58,11 @@ def peers() -> tuple[Peer, ...]:
             "It finds no key in the slot of the hash function, and raises no error.",
         ),
         Peer(_NAME, ("swh.magic-rest",), ReaderAnswer.IGNORES, "It compares the first 9 bytes of the magic only."),
-        Peer(_NAME, ("swh.padding", "swh.trailing"), ReaderAnswer.IGNORES, "It never looks at these bytes."),
+        Peer(_NAME, ("swh.padding", "swh.trailing"), ReaderAnswer.IGNORES, "It never reads these bytes."),
         Peer(
             _NAME,
             ("swh.slot-mismatch",),
             ReaderAnswer.IGNORES,
-            "A key whose slot holds another one is not there for it, and no error is raised; `check` finds it.",
+            "It does not find a key whose slot has another one, and raises no error; `check` finds it.",
         ),
     )

@@ -1,4 +1,4 @@
-"""References to slots of a shard: the displacements of the hash function."""
+"""References to the slots of a shard: the displacements of the hash function."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
     except FormatError:
         return  # a damaged hash function leads nowhere; the tree and the findings say why
     if chd.slot_one(start, step, displacement, parts.slots) == slot:
-        why = f"The displacement of bucket {bucket} parks the key of slot {slot} in it."
+        why = f"The displacement of bucket {bucket} gives the key of slot {slot} its slot."
         into.add(Reference(place if place.size else parts.part("unary bits"), span, why))

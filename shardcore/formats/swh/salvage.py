@@ -1,7 +1,7 @@
-"""Salvage of a damaged Read Shard: the objects are stored one after the other, each with its length.
+"""Salvage of a damaged Read Shard: objects are stored one after the other, each with its length.
 
-The index is a help and no need: keys are the sha256 of contents by custom, so that a content says itself which key it
-has. Where a length cannot be right, the walk goes on at the next place from which a chain of objects leads on.
+The index is optional: by custom a key is the sha256 of the content, so the content gives its key. After an impossible
+length, the search continues at the next offset where a chain of objects begins.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from shardcore.sources.base import Source, read_pieces
 _ALGORITHM = b"chd_ph\0"
 _USUAL_START = 512
 _CHAIN = 16
-"""Objects that have to follow each other for a place to be believed."""
+"""Number of chained objects that prove an offset."""
 _FEW = 2
-"""Objects that suffice where the file ends in the next one."""
+"""Number of chained objects that suffice before the end of a truncated file."""
 _WINDOW = 1 << 16
 Read = Callable[[int, int], bytes]
 _BY_KEY = "its sha256, which is its key"
@@ -38,6 +38,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
+    """Yield objects at the offsets in the index, then those found by walking, then the keys without content."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
     seen, skipped = set[str](), set[str]()
@@ -66,7 +67,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             digest = sha256_of(pieces())[0]
             known = digest in layout.places and digest not in seen
             if not known and (not custom or span.start - OBJECT.size in named):
-                continue  # the index names its key, which is reported below
+                continue  # its key is in the index and reported below
             if known:
                 seen.add(digest)
             covered.add(span.start - OBJECT.size, span.stop)
@@ -83,7 +84,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
     span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
-        why = "the length at its place cannot be right" if inside else f"its slot points to byte {at:#x}"
+        why = "the length at its offset is impossible" if inside else f"its slot points to byte {at:#x}"
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
         return SalvagedObject(key, key, (span,), why="the sha256 of the bytes at its offset is not its key")
@@ -96,13 +97,13 @@ def _layout(damaged: Damaged) -> _Layout:
     start, index, hashes = (int(values[f"{name}_position"]) for name in ("objects", "index", "hash"))
     count = int(values["objects_count"])
     if values["magic"].startswith(MAGIC) and hashes > size and count <= (index - start) // OBJECT.size:
-        # A complete index lists what is lost, and leaves out what was deleted; the header alone counts both.
+        # The index is incomplete, so the number of objects is from the header, deleted ones included.
         damaged.declared = count
     fits = HEADER.size <= start <= index <= hashes and (hashes - index) % SLOT.size == 0
     if not fits:
         start, index = min(_USUAL_START, size), size
     if not fits or source.read(min(hashes, size), min(hashes + len(_ALGORITHM), size)) != _ALGORITHM:
-        # Something is gone before the hash function, or the header is wrong: it stands elsewhere, or nowhere.
+        # Bytes are missing before the hash function, or the header is wrong.
         found = _by_hash_function(damaged)
         if found is not None:
             index, hashes = found
@@ -117,6 +118,7 @@ def _layout(damaged: Damaged) -> _Layout:
 
 
 def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
+    """Return the location of the index by the hash function after it, which has the number of slots."""
     source, best = damaged.source, None
     for at in occurrences(source, _ALGORITHM, HEADER.size, source.size, damaged.progress):
         count = int.from_bytes(source.read(at + 7, min(at + 11, source.size)), "little")
@@ -142,6 +144,7 @@ def _pieces(source: Source, near: Near, span: Span) -> Callable[[], Iterator[byt
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
+    """Yield the objects in bytes that no slot covers; zeros are skipped, as deleted or empty objects."""
     read, at, behind = Near(damaged.source), start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
@@ -173,6 +176,15 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 
 
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
+    """Return True where `_CHAIN` objects follow each other from `at` on, or all up to the end.
+
+    Args:
+        read: Reads bytes `[start, stop)`.
+        at: The offset.
+        stop: One past the last byte of the objects.
+        whole: End of the objects before the file was truncated.
+        behind: Number of chained objects that end at `at`.
+    """
     for number in range(behind, behind + _CHAIN):
         if at == stop:
             return True
@@ -180,7 +192,7 @@ def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> 
             return number >= _FEW and whole > stop
         length = int.from_bytes(read(at, at + OBJECT.size), "big")
         if length > stop - at - OBJECT.size:
-            # The file may have been cut inside of it.
+            # The file may be truncated inside this object.
             return number >= _FEW and length <= whole - at - OBJECT.size
         if not length and number < _FEW:
             return False

@@ -1,4 +1,4 @@
-"""A Read Shard: recognised, opened, and as a `Shard`."""
+"""A Read Shard as a `Shard`: detection and opening."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
-    from shardcore.formats.swh.drawn_hash import SwhHashing
-    from shardcore.formats.swh.drawn_key import KeyedScene
+    from shardcore.formats.swh.hash_data import SwhHashing
+    from shardcore.formats.swh.key_scene import KeyedScene
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -36,7 +36,7 @@ LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: keys in them report the dialect of the hash."""
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
-"""Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
+"""Bytes of the hash function read at opening; sufficient for about 170,000 objects."""
 
 
 class SwhShard(FileShard):
@@ -62,6 +62,7 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
+        """The seed; with it, the same objects in the same order give the same bytes."""
         return {"seed": self.file.parts.values["seed"]} if self.file.parts is not None else {}
 
     @property
@@ -70,14 +71,14 @@ class SwhShard(FileShard):
 
     @cached_property
     def hashing(self) -> SwhHashing:
-        from shardcore.formats.swh.drawn_hash import SwhHashing
+        from shardcore.formats.swh.hash_data import SwhHashing
 
         return SwhHashing(self.file)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         if self.file.parts is None:
             return ()
-        from shardcore.formats.swh.drawn_key import KeyedScene
+        from shardcore.formats.swh.key_scene import KeyedScene
 
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
@@ -112,6 +113,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
+    """Open a Read Shard with two reads: the start of the file, and the start of the hash function."""
     draft = context.draft
     head = source.head(layout.HEADER.size)
     if draft.kept and (context.forced or head.startswith(layout.WHOLE_MAGIC)):
@@ -135,7 +137,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
     try:
         parts = _read_parts(window, header, source.size)
     except FormatError as error:
-        # Index and objects are whole: what does not need the hash function still works.
+        # Index and objects may be intact, so a partial shard is usable without the hash function.
         if not context.partial:
             raise
         damage = error
@@ -151,6 +153,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
+    """Return the parts of the hash function, and check its last bytes where `window` has them."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

@@ -1,4 +1,4 @@
-"""The sketch `parking`: how the keys of a bucket find slots of their own, played with."""
+"""The sketch `parking` (Slot placement): how the displacement of a bucket gives each of its keys a slot."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement_figures import value_span
-from shardcore.formats.swh.drawn_hash import HASHED_KEYS, Hashed
-from shardcore.formats.swh.drawn_key import KeyedScene
+from shardcore.formats.swh.hash_data import HASHED_KEYS, Hashed
+from shardcore.formats.swh.key_scene import KeyedScene
 from shardcore.formats.swh.layout import SwhGeometry
 from shardcore.formats.swh.slot_placement_figures import (
     SLOTS_AROUND,
     WHOLE_RING,
-    Car,
+    BucketKeys,
     Held,
-    Street,
+    KeyMove,
     around_figure,
     buckets_figure,
-    cars_figure,
+    keys_figure,
     long_ring_figure,
     mixed_figure,
     path_of,
@@ -35,34 +35,34 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import State
 
 
-def title_of(hashed: Hashed, tried: int, street: Street) -> str:
-    key, slot = f"key {tag(hashed.key)}…", street.cars[0].slot
+def title_of(hashed: Hashed, tried: int, group: BucketKeys) -> str:
+    key, slot = f"key {tag(hashed.key)}…", group.moves[0].slot
     if tried != hashed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
-    lives = street.member and street.cars[0].fits
+    lives = group.present and group.moves[0].fits
     return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, and is not there"
 
 
-def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
+def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, group: BucketKeys, *, few: bool) -> str:
     limit = f" The other keys of the bucket are not drawn: they are hashed up to {HASHED_KEYS:,} objects."
-    own = [car for car in street.cars if car.home >= 0]
+    own = [move for move in group.moves if move.stored_slot >= 0]
     if tried != hashed.displacement:
         return _tried_caption(hashed.displacement, tried, own) + ("" if few else limit)
-    if lost := sum(car.slot != car.home for car in own):
-        lie, them = ("lies", "it") if lost == 1 else ("lie", "them")
+    if lost := sum(move.slot != move.stored_slot for move in own):
+        lie, them = ("is", "it") if lost == 1 else ("are", "them")
         return (
-            f"{lost} of the {plural(len(own), 'key')} of bucket {hashed.bucket} {lie} elsewhere than d = {tried} leads "
-            f"to, so no lookup finds {them}: the hash function or the index is damaged."
+            f"{lost} of the {plural(len(own), 'key')} of bucket {hashed.bucket} {lie} in other slots than d = {tried} "
+            f"gives, so no lookup finds {them}: the hash function or the index is damaged."
         )
-    if not street.member:
-        return _absent_caption(street)
+    if not group.present:
+        return _absent_caption(group)
     if few:
         together = (
             f"The {plural(len(own), 'key')} of bucket {hashed.bucket} share the displacement d = {tried}, and with it "
-            "each lands where no other key does."
+            "each gets its own slot."
         )
     else:
-        together = f"The displacement d = {tried} of bucket {hashed.bucket} moves its keys to where no other key lies."
+        together = f"The displacement d = {tried} of bucket {hashed.bucket} moves each of its keys to its own slot."
     return (
         f"{together} A perfect hash gives every key its own slot; {plural(geometry.slots, 'slot')} for "
         f"{plural(geometry.declared, 'key')}, because without spare slots the last buckets would hardly fit."
@@ -70,33 +70,33 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street
     )
 
 
-def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
-    if own and all(car.slot == car.home for car in own):
+def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
+    if own and all(move.slot == move.stored_slot for move in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
-    losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
-    told = f"{losers} of {keys} would fall on slots that are taken" if losers else f"all {keys} would also find slots"
+    losers, keys = sum(not move.fits for move in own), plural(len(own), "key")
+    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also find slots"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
-    return f"With d = {tried}, {told}. {why}, and keeps that number: {stored}."
+    return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
 
 
-def _absent_caption(street: Street) -> str:
-    slot = street.cars[0].slot
-    if street.held[slot].key is None:
-        return f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
+def _absent_caption(group: BucketKeys) -> str:
+    slot = group.moves[0].slot
+    if group.held[slot].key is None:
+        return f"This key has slot {slot}, which is unused. Every key maps to some slot, stored or not."
     return (
-        f"This key is not in the shard, yet it has slot {slot}, as any key has some slot. Only comparing it "
-        "with the key that is stored there shows that it is absent."
+        f"This key is not in the shard, but it maps to slot {slot}, as every key maps to some slot. Only the "
+        "comparison with the stored key shows that it is absent."
     )
 
 
-CARS = 5
-"""Keys of a bucket that are drawn with their sums."""
+KEYS_DRAWN = 5
+"""Most keys of a bucket drawn with their sums."""
 
-CARS_UNFOLDED = 2
-"""Rows of slots in a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+KEYS_DRAWN_UNFOLDED = 2
+"""The same with the rounds of the hash shown, because the number of items is limited."""
 
 _SLID = 1 << 24
-"""Displacements that a slider is offered for; no writer goes so far."""
+"""Largest displacement with a slider; writers stay below."""
 
 
 class SlotPlacementSketch:
@@ -118,7 +118,7 @@ class SlotPlacementSketch:
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
-        doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
+        doc = "Moves all keys of the bucket; red: the slot is already used. Reset returns to the stored value."
         slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, _highest(stored), doc=doc)
         return (slider, mixing)
 
@@ -126,12 +126,12 @@ class SlotPlacementSketch:
         hashed = self._scene.hashed
         if hashed is None:
             chosen(self.controls, values)
-            return self._nobody()
+            return self._no_objects()
         settings = chosen(self.controls, values)
         tried, unfolded = settings.get("displacement", hashed.displacement), settings["mixing"]
         file = self._scene.hashing.file
         parts, geometry = file.hash_parts(), file.geometry
-        street = self._street(hashed, tried)
+        group = self._bucket_keys(hashed, tried)
         known = self._scene.hashing.displacements()
         figures: list[Figure] = [mixed_figure(hashed.key, (hashed.bucket, hashed.first, hashed.step), parts)]
         if unfolded:
@@ -143,74 +143,74 @@ class SlotPlacementSketch:
             hashed.displacement,
             value_span(parts, hashed.place),
             None if known is None else [int(each) for each in known],
-            fits=all(car.fits for car in street.cars if car.home >= 0),
+            fits=all(move.fits for move in group.moves if move.stored_slot >= 0),
         )
         whole = geometry.slots <= WHOLE_RING
-        cars = street.cars[: CARS if whole or not unfolded else CARS_UNFOLDED]
+        moves = group.moves[: KEYS_DRAWN if whole or not unfolded else KEYS_DRAWN_UNFOLDED]
         figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
         if whole:
-            held = [street.held[slot] for slot in range(geometry.slots)]
+            held = [group.held[slot] for slot in range(geometry.slots)]
             title = f"{geometry.slots} slots, a ring: after slot {geometry.slots - 1} comes slot 0"
-            figures.append(ring_figure(geometry, held, street.cars, title))
+            figures.append(ring_figure(geometry, held, group.moves, title))
             links += ring_links(path)
             shown = geometry.slots
         else:
-            ruler, arrows = long_ring_figure(geometry, path, cars)
-            here = window(geometry.slots, street.cars[0].slot, SLOTS_AROUND)
-            figures += [ruler, around_figure(geometry, here, [street.held[slot] for slot in here], street.cars)]
-            links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {street.cars[0].slot}", tone=Tone.KEY)]
+            ruler, arrows = long_ring_figure(geometry, path, moves)
+            here = window(geometry.slots, group.moves[0].slot, SLOTS_AROUND)
+            figures += [ruler, around_figure(geometry, here, [group.held[slot] for slot in here], group.moves)]
+            links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {group.moves[0].slot}", tone=Tone.KEY)]
             shown = len(here)
-        figures.append(cars_figure(cars, hashed.bucket, tried, parts.slots))
+        figures.append(keys_figure(moves, hashed.bucket, tried, parts.slots))
         return Drawing(
-            title_of(hashed, tried, street),
+            title_of(hashed, tried, group),
             tuple(figures),
             tuple(links),
-            caption_of(geometry, hashed, tried, street, few=self._scene.hashing.few),
+            caption_of(geometry, hashed, tried, group, few=self._scene.hashing.few),
             more=geometry.slots - shown,
             what_if=tried != hashed.displacement,
             legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
         )
 
-    def _street(self, hashed: Hashed, tried: int) -> Street:
-        return self._small_street(hashed, tried) or self._large_street(hashed, tried)
+    def _bucket_keys(self, hashed: Hashed, tried: int) -> BucketKeys:
+        return self._small_bucket(hashed, tried) or self._large_bucket(hashed, tried)
 
-    def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
-        everyone = self._scene.hashing.all_keys()
-        if everyone is None:
+    def _small_bucket(self, hashed: Hashed, tried: int) -> BucketKeys | None:
+        all_keys = self._scene.hashing.all_keys()
+        if all_keys is None:
             return None
         geometry = self._scene.hashing.file.geometry
-        moving = everyone.of_bucket(hashed.bucket)
+        moving = all_keys.of_bucket(hashed.bucket)
         bucket = set(moving)
-        keys = [everyone.keys[at].tobytes() for at in moving]
-        places = [(int(everyone.firsts[at]), int(everyone.steps[at]), int(everyone.slots[at])) for at in moving]
+        keys = [all_keys.keys[at].tobytes() for at in moving]
+        places = [(int(all_keys.firsts[at]), int(all_keys.steps[at]), int(all_keys.slots[at])) for at in moving]
         targets = [chd.slot_one(first, step, tried, geometry.slots) for first, step, _ in places]
-        comers = defaultdict[int, list[bytes]](list)
+        rivals = defaultdict[int, list[bytes]](list)
         for key, slot in zip(keys, targets, strict=True):
-            comers[slot].append(key)
-        cars = []
+            rivals[slot].append(key)
+        moves = []
         for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
-            other = int(everyone.holder[slot])
-            holder = everyone.keys[other].tobytes() if other >= 0 and other not in bucket else None
-            if holder is None and len(comers[slot]) > 1:
-                holder = next((rival for rival in comers[slot] if rival != key), key)
+            other = int(all_keys.holder[slot])
+            holder = all_keys.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(rivals[slot]) > 1:
+                holder = next((rival for rival in rivals[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
-            verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
-            verdict = f"lost: it is in slot {own}" if lost else verdict
+            verdict = f"lost: in slot {own}" if lost else "fits" if holder is None else f"slot taken by {tag(holder)}…"
             fits = holder is None and not lost
-            cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
+            span = (geometry.key_span(own),)
+            moves.append(KeyMove(key, first, step, slot, own, span, key == hashed.key, verdict, fits))
         away = bucket if tried != hashed.displacement else set[int]()
         held = {
-            slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in away)
-            for slot, at in self._shown(everyone.holder.tolist(), hashed, tried)
+            slot: Held(all_keys.keys[at].tobytes() if at >= 0 else None, at in away)
+            for slot, at in self._shown(all_keys.holder.tolist(), hashed, tried)
         }
-        member = any(car.sought for car in cars)
+        member = any(move.selected for move in moves)
         if not member:
             slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
-            at = int(everyone.holder[slot])
-            cars.insert(0, self._stranger(hashed, slot, everyone.keys[at].tobytes() if at >= 0 else None))
-        return Street(sorted(cars, key=lambda car: not car.sought), held, member)
+            at = int(all_keys.holder[slot])
+            moves.insert(0, self._absent_key(hashed, slot, all_keys.keys[at].tobytes() if at >= 0 else None))
+        return BucketKeys(sorted(moves, key=lambda move: not move.selected), held, member)
 
     def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
         slots = len(holder)
@@ -219,7 +219,7 @@ class SlotPlacementSketch:
         here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
         return [(slot, holder[slot]) for slot in here]
 
-    def _large_street(self, hashed: Hashed, tried: int) -> Street:
+    def _large_bucket(self, hashed: Hashed, tried: int) -> BucketKeys:
         file = self._scene.hashing.file
         geometry = file.geometry
         slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
@@ -233,30 +233,30 @@ class SlotPlacementSketch:
         there = held[slot].key
         if there == hashed.key:
             span = (geometry.key_span(slot),)
-            return Street(
-                [Car(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
+            return BucketKeys(
+                [KeyMove(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
             )
         own = chd.slot_one(hashed.first, hashed.step, hashed.displacement, geometry.slots)
         row = read_slots(file.source, geometry, own, own + 1)
         member = bool(row["key"][0].tobytes() == hashed.key)
         if not member:
-            return Street([self._stranger(hashed, slot, there)], held, False)
+            return BucketKeys([self._absent_key(hashed, slot, there)], held, False)
         verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
         span = (geometry.key_span(own),)
-        car = Car(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
-        return Street([car], held, True)
+        move = KeyMove(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
+        return BucketKeys([move], held, True)
 
     @staticmethod
-    def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
+    def _absent_key(hashed: Hashed, slot: int, there: bytes | None) -> KeyMove:
         verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
-        return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
+        return KeyMove(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
-    def _nobody(self) -> Drawing:
+    def _no_objects(self) -> Drawing:
         file = self._scene.hashing.file
         geometry = file.geometry
         shown = range(min(geometry.slots, WHOLE_RING))
         figure = around_figure(geometry, shown, [Held(None)] * len(shown), [])
-        caption = "No object was found in this shard: a key comes to some slot all the same, and nothing is there."
+        caption = "This shard has no objects. Any key still maps to a slot, but every slot is unused."
         return Drawing("Slots without objects", (figure,), (), caption, more=geometry.slots - len(shown))
 
 

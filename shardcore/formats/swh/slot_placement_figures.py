@@ -1,4 +1,4 @@
-"""Parking, drawn: the mixed key, the buckets, the keys of one bucket with their sums, and the slots as a ring."""
+"""Figures of slot placement: the mixed key, the buckets, the keys of one bucket, and the slots as a ring."""
 
 from __future__ import annotations
 
@@ -14,43 +14,61 @@ from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
 
 WHOLE_RING = 24
-"""A ring of up to so many slots is drawn whole; of a larger one the slots around the key's."""
+"""Most slots drawn as a whole ring; of more, only those around the key's slot."""
 
 SLOTS_AROUND = 9
 BUCKETS = 9
 JUMPS = 8
-"""Jumps that are drawn one by one; of more, the first ones."""
+"""Most jumps drawn one by one; of more, `FIRST_JUMPS`."""
 
 FIRST_JUMPS = 3
 MANY = "…"
-"""Prefix of the text of several jumps: their arrow is dashed."""
+"""Prefix of the text of several jumps, whose arrow is dashed."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
 @dataclass(frozen=True, slots=True)
-class Car:
+class KeyMove:
+    """One key of the bucket at the tried displacement.
+
+    Attributes:
+        key: Its 32 bytes.
+        first: f, its first slot.
+        step: h.
+        slot: Its slot at the tried displacement.
+        stored_slot: Its slot in the index; -1 where it is not stored.
+        spans: Location of the key in the file.
+        selected: It is the key of the drawing.
+        verdict: Text about whether it fits.
+        fits: The slot is free for it.
+    """
+
     key: bytes
     first: int
     step: int
     slot: int
-    home: int
+    stored_slot: int
     spans: tuple[Span, ...]
-    sought: bool
+    selected: bool
     verdict: str
     fits: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
+    """Key in a slot, or None; `moving` for a key of the bucket while another displacement is tried."""
+
     key: bytes | None
     moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Street:
-    cars: list[Car]
+class BucketKeys:
+    """Keys of a bucket at one displacement."""
+
+    moves: list[KeyMove]
     held: dict[int, Held]
-    member: bool
+    present: bool
 
 
 def tag(key: bytes) -> str:
@@ -65,7 +83,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     bucket, first, step = placed
     seed = parts.start + HASH_HEAD.offsets["seed"]
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
-    box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
+    box = "Bob Jenkins' hash: three rounds mix the key into three pseudo-random numbers, a, b and c."
     starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
     row = (
         Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
@@ -92,71 +110,73 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
+    """Return the buckets around g, each with its displacement where known."""
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
         if number == bucket:
             tone = Tone.MISS if not fits else Tone.HIT if tried == stored else Tone.KEY
-            doc = f"Bucket {bucket}: the file keeps the displacement {stored} for all keys of it."
+            doc = f"Bucket {bucket}: the stored displacement of all its keys is {stored}."
             spans = (place,) if place.size else ()
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
         elif known is not None:
             doc = f"Bucket {number}: its displacement is {int(known[number])}."
             items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
-    title = f"Buckets {shown.start} to {shown.stop - 1}: each keeps one displacement d"
+    title = f"Buckets {shown.start} to {shown.stop - 1}: one displacement d each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
+def keys_figure(moves: Sequence[KeyMove], bucket: int, displacement: int, slots: int) -> Table:
     turns, probes = divmod(displacement, slots)
     rows = tuple(
         (
             Item(
-                f"{tag(car.key)}…",
-                car.spans,
+                f"{tag(move.key)}…",
+                move.spans,
                 tone=Tone.KEY,
-                doc=f"The key {car.key.hex()}.",
-                here=car.sought,
+                doc=f"The key {move.key.hex()}.",
+                here=move.selected,
             ),
             Item(
-                f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
+                f"({move.first} + {move.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring"
             ),
-            Item(str(car.slot), tone=_tone_of((car,)), doc=f"Slot {car.slot}."),
-            Item(car.verdict, tone=Tone.PLAIN if car.fits else Tone.MISS),
+            Item(str(move.slot), tone=_tone_of((move,)), doc=f"Slot {move.slot}."),
+            Item(move.verdict, tone=Tone.PLAIN if move.fits else Tone.MISS),
         )
-        for car in cars
+        for move in moves
     )
     title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 
-def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
-    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in enumerate(held))
+def ring_figure(geometry: SwhGeometry, held: Sequence[Held], moves: Sequence[KeyMove], title: str) -> Cells:
+    items = tuple(slot_item(geometry, slot, each, moves) for slot, each in enumerate(held))
     return Cells(title, geometry.slots, items, ring=True)
 
 
-def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
-    here = [car for car in cars if car.slot == slot]
+def slot_item(geometry: SwhGeometry, slot: int, held: Held, moves: Sequence[KeyMove]) -> Item:
+    here = [move for move in moves if move.slot == slot]
     span = (geometry.slot_span(slot),)
-    name, sought = f"slot {slot}", any(car.sought for car in here)
+    name, selected = f"slot {slot}", any(move.selected for move in here)
     if here:
-        stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
-        text = _short(held.key if stranger and held.key is not None else here[0].key)
-        doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
-        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
+        absent = not here[0].spans  # for a key that is not in the shard, show the key in the slot
+        text = _short(held.key if absent and held.key is not None else here[0].key)
+        doc = f"Slot {slot}: " + "; ".join(f"{tag(move.key)}… {move.verdict}" for move in here) + "."
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=selected)
     if held.key is None or held.moving:
-        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
+        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is reserved for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
     return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
 
 
-def _tone_of(cars: Sequence[Car]) -> Tone:
-    if not all(car.fits for car in cars):
+def _tone_of(moves: Sequence[KeyMove]) -> Tone:
+    if not all(move.fits for move in moves):
         return Tone.MISS
-    return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
+    return Tone.HIT if any(move.selected for move in moves) else Tone.KEY
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
+    """Return the slots on the way of a key, each with the text of its jump, and False where jumps are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -208,22 +228,22 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
     table = Table("The sum", ("f", "h · p0", "p1", "slot"), (row,))
     figure: Cells | Ruler = ruler
     if slots <= WHOLE_RING:
-        # A slot that a key comes by twice is one cell.
+        # A slot that is visited twice is one cell.
         cells = {item.at: replace(item, size=1, here=False, tone=Tone.KEY) for item in reversed(ruler.items)}
         names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
         figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
         links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
-    caption = "A key begins at f, jumps p0 times by h, and then goes p1 single slots on; after the last slot comes 0."
+    caption = "A key begins at f, jumps p0 times by h, then moves p1 single slots; slot 0 follows the last slot."
     return Drawing("Path to the slot", (table, figure), tuple(links), caption)
 
 
 def long_ring_figure(
-    geometry: SwhGeometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
+    geometry: SwhGeometry, path: Sequence[tuple[int, str]], moves: Sequence[KeyMove]
 ) -> tuple[Ruler, list[Link]]:
     items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, (slot, text) in enumerate(path):
         last = number == len(path) - 1
-        fits = next((car.fits for car in cars if car.sought), True)
+        fits = next((move.fits for move in moves if move.selected), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
         word = f"slot {slot}" if last else stop_name(number, text)
         doc, spans, stage = stop_text(path, number), (geometry.slot_span(slot),), number + 1
@@ -231,15 +251,15 @@ def long_ring_figure(
         if number:
             arrow = Tone.FAINT if text.startswith(MANY) else Tone.KEY
             links.append(Link(f"jump {number - 1}", f"jump {number}", text, arrow, stage, doc))
-    for car in cars:
-        if not car.sought:
-            tone = _tone_of((car,))
-            doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
-            items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
+    for move in moves:
+        if not move.selected:
+            tone = _tone_of((move,))
+            doc = f"{tag(move.key)}…, of the same bucket, {move.verdict}: slot {move.slot}."
+            items.append(Item(tag(move.key), (geometry.slot_span(move.slot),), move.slot, 0, tone, doc))
     title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"
     return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
 
 
-def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
-    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
-    return Cells(f"Slots {shown.start} to {shown.stop - 1}: what they hold", len(shown), items, first=shown.start)
+def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], moves: Sequence[KeyMove]) -> Cells:
+    items = tuple(slot_item(geometry, slot, each, moves) for slot, each in zip(shown, held, strict=True))
+    return Cells(f"Slots {shown.start} to {shown.stop - 1}", len(shown), items, first=shown.start)

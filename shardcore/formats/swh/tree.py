@@ -1,4 +1,4 @@
-"""The node tree of a Read Shard."""
+"""Node tree of a Read Shard."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 _LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
-"""Sections without parts, and the role of their bytes."""
+"""Roles of sections without parts."""
 
 
 def header_node(
@@ -101,7 +101,7 @@ class SwhTree:
             return _leaf(
                 section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to see each"
             )
-        # Arrays of every object: made once, not by everyone who looks at the tree.
+        # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))
         text = plural(len(order), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
@@ -128,7 +128,7 @@ class SwhTree:
             Node(
                 "end",
                 end,
-                doc="The numbers of slots and buckets once more; they must equal the first ones.",
+                doc="The numbers of slots and buckets again; they must equal the first ones.",
                 children=fields,
             ),
         )
@@ -192,7 +192,7 @@ class ObjectExtents(Extents):
         reach = np.maximum.accumulate(np.append(file.geometry.objects_start, stops))
         where = np.flatnonzero(reach < edges)
         self.gaps = len(where)
-        # Number of the live object at each place of the list, or -1 for a gap; None where there is no gap.
+        # Number of the live object per row, -1 for a gap; None without gaps.
         self._live: NDArray[np.int64] | None = None
         if len(where):
             starts = np.concatenate([starts, reach[where]])
@@ -227,6 +227,7 @@ class ObjectExtents(Extents):
         )
 
     def _parts(self, length: Span, content: Span) -> list[Node]:
+        """Return length and content of an object; the length as stored only where it is already loaded."""
         source, stored, error = self._file.source, content.size, ""
         if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
             piece = source.read(length.start, length.stop)
@@ -242,7 +243,7 @@ class ObjectExtents(Extents):
                 content,
                 text=plural(content.size, "byte"),
                 role=FieldRole.DATA,
-                doc="The object as it was given to the writer; nothing is compressed.",
+                doc="The content of the object, uncompressed.",
             ),
         ]
 
@@ -254,7 +255,7 @@ class ObjectExtents(Extents):
             Span("", start, stop),
             text=f"{plural(stop - start, 'byte')}: one object of {plural(content, 'byte')}, or several",
             role=FieldRole.UNUSED,
-            doc="Deleting overwrites length and content with zeros; deleted neighbours can no longer be told apart.",
+            doc="Deleting overwrites length and content with zeros; adjacent deleted objects cannot be distinguished.",
         )
 
     def _runs(self, first: int, last: int) -> Runs:

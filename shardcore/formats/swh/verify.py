@@ -1,4 +1,4 @@
-"""Verification of a Read Shard: what each depth checks is stored in `docs/formats/swh.md`."""
+"""Verification of a Read Shard; `docs/formats/swh.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from shardcore.sources.base import Source
 from shardcore.writing.undo import note_interrupted
 
 CONTENT_WINDOW = 1 << 22
-"""Bytes of the objects read at once."""
+"""Bytes of the objects per read."""
 
 HASHERS = min(os.cpu_count() or 1, 4)
-"""Threads that hash; a hash of more than 2 KB does not hold the interpreter."""
+"""Threads for hashing; hashlib releases the interpreter lock above 2 KB."""
 
 COPIED = 2048
-"""Objects of up to so many bytes on average are hashed from a copy, which is faster than a view, and by one thread."""
+"""Objects of up to this average size are hashed by one thread and from copies, which is faster than from views."""
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -62,7 +62,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
         _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = order_by_offset(offsets)
-            # `take` copies rows several times as fast as an index does.
+            # `take` copies rows several times as fast as indexing.
             contents = ContentCheck(file, slots[order], offsets[order], keys.take(order, axis=0), findings)
             contents.check(progress)
             checked, without = contents.checked, contents.without_checksum
@@ -76,7 +76,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
         findings.note(
             "swh.magic-rest",
             Span("", 9, 32),
-            "bytes 9 to 31 of the magic are not all zero; readers do not look at them",
+            "bytes 9 to 31 of the magic are not all zero; readers ignore them",
         )
     padding = next((s for s in file.sections if s.name == "padding"), None)
     if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
@@ -153,7 +153,7 @@ def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findin
     twins = find_duplicate(keys) if len(keys) else None
     if twins is not None:
         first, second = (int(slots[at]) for at in twins)
-        message = f"slots {first} and {second} hold the same key; a key is in one slot only"
+        message = f"slots {first} and {second} have the same key"
         findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
 
 
@@ -183,7 +183,7 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
         agree = len(slots) - len(strangers)
         file.signed = fits(agree, len(strangers)) and is_certain(agree, file.parts.slots)
         if not file.signed:
-            # One sentence about the function, not one about each key.
+            # One finding for the function instead of one per key.
             file.misfit = file.misfit_of(len(missed), len(slots))
             findings.error("swh.hash-misfit", file.misfit.span, file.misfit.message)
             return
@@ -199,6 +199,8 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
+    """Objects that are read together."""
+
     data: bytes
     starts: I64
     stops: I64
@@ -216,6 +218,8 @@ class _Window:
 
 
 class ContentCheck:
+    """Check of the objects section against the index: live objects tile it, and gaps are zero (§1)."""
+
     def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
         self.source: Source = file.source
         self.geometry = file.geometry
@@ -226,24 +230,25 @@ class ContentCheck:
         self.keys = keys
         self.findings = findings
         self.deleted = file.geometry.declared > len(slots)
-        self.strangers: list[tuple[int, int]] = []
+        self.mismatches: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
         self.reach = self.start
-        # Objects that overlap are hashed as long as that is no more work than the section is long: in a hostile file
-        # each may claim all bytes that follow.
+        # Limits the work for overlapping objects: in a hostile file each may claim all bytes that follow.
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
+        """Read all objects in windows and compare their sha256 with the keys, several windows in parallel."""
         small = self.stop - self.start <= COPIED * len(self.offsets)
         hashers = 1 if small else HASHERS
         with closing(in_order(_Window.mismatches, self._windows(progress), hashers)) as windows:
             for numbers, sizes in windows:
-                self.strangers += zip(numbers, sizes, strict=True)
+                self.mismatches += zip(numbers, sizes, strict=True)
         self._check_gap(self.reach, self.stop, progress)
-        self._report_strangers()
+        self._report_mismatches()
 
     def _windows(self, progress: Progress) -> Iterator[_Window]:
+        """Yield windows of objects by offset; checks that need no hash are done here."""
         at = 0
         while at < len(self.offsets):
             self.findings.verified = at
@@ -265,16 +270,25 @@ class ContentCheck:
             at = last
 
     def _lengths(self, window: bytes, first: int, at: int, last: int) -> U64:
-        # One field at each byte: they overlap, and only those that are chosen are read.
+        # A view with a length field at each byte, of which only those at the offsets are read.
         everywhere = np.ndarray(len(window) - OBJECT.size + 1, OBJECT.dtype, window, strides=(1,))["size"]
         return everywhere[self.offsets[at:last] - first].astype(np.uint64)
 
     def _check_cut(self, number: int, stop: int, progress: Progress) -> None:
         start = int(self.offsets[number]) + OBJECT.size
         if self._digest_long(start, stop, progress) != self.keys[number].tobytes():
-            self.strangers.append((number, stop - start))
+            self.mismatches.append((number, stop - start))
 
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
+        """Compare offsets with the ends of the objects before; return the indices of the objects to hash.
+
+        Args:
+            at: Number of the first object.
+            offsets: Offsets of their length fields, ascending.
+            sizes: Their length fields.
+            stops: Their ends; 0 where impossible.
+            progress: Receives the progress.
+        """
         reached = np.maximum.accumulate(np.append(self.reach, stops))
         self.reach, reached = int(reached[-1]), reached[:-1]
         hashed = stops > 0
@@ -290,6 +304,7 @@ class ContentCheck:
         return np.flatnonzero(hashed)
 
     def _is_worth(self, size: int) -> bool:
+        """Return False once overlapping objects add up to more bytes than the section has."""
         self._overlap_left -= size
         return self._overlap_left >= 0
 
@@ -328,17 +343,18 @@ class ContentCheck:
                 )
                 return
 
-    def _report_strangers(self) -> None:
-        if not self.strangers:
+    def _report_mismatches(self) -> None:
+        """Report keys that are not the sha256; a single note where most are not, because that is only custom."""
+        if not self.mismatches:
             return
-        if len(self.strangers) > len(self.offsets) // 2:
-            strangers = grouped_digits(len(self.strangers))
-            message = f"{strangers} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
+        if len(self.mismatches) > len(self.offsets) // 2:
+            count = grouped_digits(len(self.mismatches))
+            message = f"{count} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
             self.findings.note("swh.keys-not-sha256", None, message)
-            self.without_checksum = len(self.strangers)
+            self.without_checksum = len(self.mismatches)
             self.checked -= self.without_checksum
             return
-        for number, size in sorted(self.strangers):
+        for number, size in sorted(self.mismatches):
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
             slot = int(self.slots[number])

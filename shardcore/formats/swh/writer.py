@@ -1,4 +1,4 @@
-"""Writing a Read Shard: the inverse of the reader, from the same layout."""
+"""Writing a Read Shard."""
 
 from __future__ import annotations
 
@@ -35,19 +35,28 @@ class Ending:
 
 
 SMALL_OBJECT = 65536
-"""Objects of up to this many bytes are copied once more to write them in one call."""
+"""Largest object that is written in one call with its length, at the cost of a copy."""
 
 MANY_OBJECTS = 1 << 15
-"""Small objects that are joined for one write."""
+"""Most small objects joined into one write."""
 
 CONTENT_HASH = "swh.content-hash"
-"""The finding where a key is not the sha256 of the content."""
+"""Finding code for a key that is not the sha256 of the content."""
 
 _sha256 = hashlib.sha256
 _length = layout.OBJECT.packer.pack
 
 
 class SwhWriter(Writer):
+    """Writes objects as they arrive; index and hash function follow when all keys are known.
+
+    Args:
+        output: The output.
+        seed: First seed for the hash function; equal objects and seed give equal bytes.
+        dedupe: Leave out an object with key and content of another.
+        progress: Called while the hash function is built.
+    """
+
     key_form = KEY_FORM
 
     def __init__(
@@ -67,16 +76,16 @@ class SwhWriter(Writer):
         self._end: Ending | None = None
         self._seen: dict[bytes, bytes] | None = {} if dedupe else None
         self._left_out = 0
-        self._strangers = 0
+        self._mismatches = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         raw = self._raw(key, more.label)
         if raw is not None:
-            # A key that is given need not be the sha256 of its content.
+            # A given key need not be the sha256 of the content.
             self.expected.add(CONTENT_HASH)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
-            # One call for both: with small objects, calls are what writing takes.
+            # One call for both, because calls dominate the time for small objects.
             content = _sha256(data).digest()
             if self._seen is not None and self._is_known(raw or content, content):
                 return (raw or content).hex()
@@ -90,7 +99,7 @@ class SwhWriter(Writer):
                 self._file.rewind(offset)
                 return (raw or content).hex()
         digest = raw or content
-        self._strangers += digest != content
+        self._mismatches += digest != content
         self._labels.note(len(self._offsets), more.label)
         self._keys += digest
         self._offsets.append(offset)
@@ -98,6 +107,7 @@ class SwhWriter(Writer):
         return digest.hex()
 
     def _is_known(self, key: bytes, content: bytes) -> bool:
+        """Return True for a duplicate to drop; otherwise record key and content."""
         if self._seen is None:
             return False
         known = self._seen.get(key) == content
@@ -114,7 +124,7 @@ class SwhWriter(Writer):
             raw = many_key_bytes(keys)
             if raw != digests:
                 apart = np.frombuffer(raw, "V32") != np.frombuffer(digests, "V32")
-                self._strangers += int(np.count_nonzero(apart))
+                self._mismatches += int(np.count_nonzero(apart))
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         stops = np.cumsum(sizes + layout.OBJECT.size) + self._file.at
         offsets = (stops - sizes - layout.OBJECT.size).astype(np.uint64)
@@ -136,10 +146,12 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
+        """Return a placeholder key for unknown content; the planned hash function is then not exact."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
+        """Return the shard that would be written with the objects added so far."""
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)
@@ -164,7 +176,7 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        rows.put(end.slots, self._used_slots())  # a third of the time that an index takes
+        rows.put(end.slots, self._used_slots())  # three times as fast as an assignment by index
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
@@ -179,28 +191,28 @@ class SwhWriter(Writer):
                 digest.update(piece)
                 size += len(piece)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound shard.
+            # The caller may continue after a failed input.
             self._file.rewind(offset)
             raise
         self._file.write_at(offset, _length(size))
         return digest.digest()
 
-    def _told(self) -> Iterator[str]:
+    def _notes_of_objects(self) -> Iterator[str]:
         if self._left_out:
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
-        # Where most keys are something else, they are so by choice, as verification has it, too.
-        if 0 < self._strangers <= len(self._offsets) // 2:
-            yield f"{plural(self._strangers, 'object')} with another sha256 than the key: key or content changed before"
+        # Where most keys differ, they are no sha256 by choice; verification treats them the same.
+        if 0 < self._mismatches <= len(self._offsets) // 2:
+            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed"
 
     def _ending(self) -> Ending:
-        self.notes = tuple(self._told())
+        self.notes = tuple(self._notes_of_objects())
         if self._end is not None:
             return self._end
         keys = self._key_rows()
         twins = find_duplicates(keys) if len(keys) else []
         if twins:
-            told = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
-            raise twins_error(told, len(twins), remedy=Remedy.DEDUPE)
+            pairs = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
+            raise twins_error(pairs, len(twins), remedy=Remedy.DEDUPE)
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
         section = write_hash_section(function.seed, function.slots, function.buckets, encoded)

@@ -199,7 +199,7 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     assert text.count("    why: ") == 11
     assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
     assert "    2: 0x210 · 1 byte\n" in text
-    assert "    h = 5 slots    how far one jump goes\n" in text
+    assert "    h = 5 slots    slots per jump\n" in text
     assert run(["trace", small, KEY, "--cold"]) == 0
     text = capsys.readouterr().out
     with shardcore.open(small) as shard:

@@ -18,8 +18,8 @@ A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256
 ABSENT = "00" * 31 + "aa"
 MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
 BLP_KEY = (
-    "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, "
-    "or `all`"
+    "a key of a bloscpack file is the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an "
+    "element, or `all`"
 )
 NUMBER = "an offset is the number of a byte, such as 4096 or 0x1000"
 KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"

@@ -108,15 +108,15 @@ def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
 # --- bloscpack ---
 
 
-def test_bloscpack_chunks_are_found_by_their_digests_without_a_header() -> None:
-    """Chunks say how long they are, and the digest that fits after them says that they are whole."""
+def test_bloscpack_chunks_are_found_by_their_checksums_without_a_header() -> None:
+    """Chunks say how long they are, and the checksum after them proves them."""
     path = SAMPLES / "bloscpack" / "array.blp"
     expected = sorted(whole(saved(path)).values())
     done = saved(path, Change.overwrite(0, b"\xff" * 32))
     assert done.format == "bloscpack"
     assert sorted(one.sha256 for one in done.items) == expected
     assert {one.condition for one in done.items} == {Condition.WHOLE}
-    assert all("digest" in one.checked_by and one.key is None for one in done.items)
+    assert all("checksum" in one.checked_by and one.key is None for one in done.items)
 
 
 # --- xorb ---

@@ -229,8 +229,8 @@ def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session,
     qtbot.waitUntil(lambda: bytes_.drawings.panel is not None)
     panel = bytes_.drawings.panel
     assert panel is not None
-    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 1 lies")
+    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Location of chunk 1")
     session.select_row(2)
-    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 2 lies")
+    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Location of chunk 2")
     panel.set_value("chunk", 0)
-    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 0 lies")
+    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Location of chunk 0")

@@ -80,7 +80,7 @@ def make_chunk(
     return head + b"".join(s.to_bytes(4, "little") for s in starts) + b"".join(bodies)
 
 
-def plain_copy(plain: bytes, typesize: int = 1) -> bytes:
+def memcpy(plain: bytes, typesize: int = 1) -> bytes:
     """A chunk that holds its bytes as they are."""
     numbers = [len(plain), len(plain), len(plain) + 16]
     return bytes([2, 1, 0x02, typesize]) + b"".join(n.to_bytes(4, "little") for n in numbers) + plain

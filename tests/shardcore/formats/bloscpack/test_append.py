@@ -133,7 +133,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "does not say how many chunks")]
+    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")]
 )
 def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
     """Older versions, and files that do not say how many chunks they have, are refused with the reason."""
@@ -147,7 +147,7 @@ def test_nothing_is_not_appended(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"")
     with shardcore.open(SAMPLES / "tiny.blp") as shard, pytest.raises(UsageError, match="nothing to append"):
         append(shard, tmp_path / "none")
-    with shardcore.open(SAMPLES / "files") as shard, pytest.raises(UsageError, match="to a folder"):
+    with shardcore.open(SAMPLES / "files") as shard, pytest.raises(UsageError, match="not a folder"):
         append(shard, tmp_path / "none")
 
 

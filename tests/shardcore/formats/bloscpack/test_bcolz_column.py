@@ -22,7 +22,7 @@ from tests.shardcore.formats.bloscpack.bcolz_folders import (
     errors,
     opened_column,
 )
-from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 
@@ -156,17 +156,17 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
     """A chunk that is shorter or longer than `chunklen` items would shift all that follow."""
     for size in (952, 968):
         (column / "data/__4.blp").write_bytes(
-            File([plain_copy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
+            File([memcpy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(FormatError, match=f"chunk 4 holds {size} .* bytes; by its shape the column has 960"):
+            with pytest.raises(FormatError, match=f"chunk 4 has {size} .* bytes; .* it should have 960"):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 
 
 def test_files_with_several_chunks_are_refused(column: Path) -> None:
     """Bcolz reads the first chunk of each file; a file with more would hide some."""
-    two = File([plain_copy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
+    two = File([memcpy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
     (column / "data/__4.blp").write_bytes(two)
     with opened_column(column) as shard:
         with pytest.raises(FormatError, match="2 chunks; the files of a column have one each"):
@@ -217,7 +217,7 @@ def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str
 def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
     """So is what is no JSON object."""
     (column / "meta" / name).write_bytes(text)
-    reasons = " is not JSON| is not UTF-8|: nested more than| holds no JSON object"
+    reasons = " is not JSON| is not UTF-8|: nested more than| is not a JSON object"
     with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
         shardcore.open(column)
 

@@ -14,13 +14,13 @@ from shardcore.formats.bloscpack.blosc1 import (
     write_chunk_header,
 )
 from shardcore.model.span import Span
-from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, plain_copy, sample
+from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, memcpy, sample
 
 # "hell" of the worked example in the fact sheet, byte by byte.
 HELL = bytes.fromhex(
     "02 01 33 01"  # version, versionlz, flags, typesize
     "04000000 04000000 14000000"  # nbytes, blocksize, ctbytes
-    "68656c6c"  # the plain copy
+    "68656c6c"  # the uncompressed bytes
 )
 
 
@@ -41,8 +41,8 @@ def test_header_is_read_from_written_out_bytes() -> None:
 def test_flags_have_names() -> None:
     """The flag byte reads as words: the filter, the copy, the split, the codec."""
     header = read_chunk_header(HELL)
-    assert header.flag_names() == ["byte shuffle", "plain copy", "not split", "lz4"]
-    assert (header.codec_name, header.plain_copy, header.filter_name) == ("lz4", True, "none")
+    assert header.flag_names() == ["byte shuffle", "memcpyed", "not split", "lz4"]
+    assert (header.codec_name, header.memcpyed, header.filter_name) == ("lz4", True, "none")
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_map_of_split_blocks() -> None:
     assert 16 + 4 * 3 + lengths == len(chunk)
 
 
-def test_map_of_a_plain_copy_has_no_blocks() -> None:
-    """A plain copy and an empty chunk have nothing to follow."""
+def test_map_of_a_memcpy_has_no_blocks() -> None:
+    """A memcpy and an empty chunk have nothing to follow."""
     assert len(map_chunk(HELL).starts) == 0
-    assert len(map_chunk(plain_copy(b"")).starts) == 0
+    assert len(map_chunk(memcpy(b"")).starts) == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_map_of_a_plain_copy_has_no_blocks() -> None:
         (
             {"flags": 0x72},
             FormatError,
-            "an uncompressed copy of 5,000 bytes has 5,016 with its header; ctbytes is 4,510",
+            "a memcpy of 5,000 bytes has 5,016 with its header; ctbytes is 4,510",
         ),
         ({"typesize": 0}, FormatError, "typesize of the chunk is 0"),
         ({"ctbytes": 15}, FormatError, "ctbytes is 15 bytes"),

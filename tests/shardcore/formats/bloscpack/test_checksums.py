@@ -25,7 +25,7 @@ def test_the_worked_example() -> None:
 def test_a_difference_names_the_place() -> None:
     """A wrong digest is a BadChecksum at the digest, with both values."""
     checksum(1).check(b"abc", bytes.fromhex("27014d02"), Span("", 5, 9), "chunk 0")
-    with pytest.raises(BadChecksum, match="chunk 0: adler32 digest: computed 27014d02, stored 00000000") as caught:
+    with pytest.raises(BadChecksum, match="chunk 0: adler32 checksum: computed 27014d02, stored 00000000") as caught:
         checksum(1).check(b"abc", bytes(4), Span("", 5, 9), "chunk 0")
     assert caught.value.span == Span("", 5, 9)
 
@@ -33,5 +33,5 @@ def test_a_difference_names_the_place() -> None:
 @pytest.mark.parametrize("number", [-1, 9, 255])
 def test_an_unknown_id_is_refused(number: int) -> None:
     """Ids above 8 mean nothing."""
-    with pytest.raises(FormatError, match=f"digest number {number} is not known"):
+    with pytest.raises(FormatError, match=f"checksum number {number} is unknown"):
         checksum(number, Span("", 6, 7))

@@ -13,12 +13,12 @@ from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.objects import State
 from shardcore.sources.base import Source
 from shardcore.testing import CountingSource
-from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 COUNT = 12
 PIECES = [np.random.default_rng(n).bytes(8000) for n in range(COUNT)]
-CHUNKS = [plain_copy(piece) for piece in PIECES]
+CHUNKS = [memcpy(piece) for piece in PIECES]
 SIZES = [8000] * COUNT
 STREAM = {"nchunks": -1, "chunk_size": -1, "last_chunk": -1}
 
@@ -90,7 +90,7 @@ def test_an_offset_into_a_chunk_is_seen_by_the_header_there() -> None:
 def test_the_walk_starts_again_where_it_ended() -> None:
     """Finding later chunks continues the walk; nothing is read twice."""
     pieces = [np.random.default_rng(n).bytes(20_000) for n in range(8)]
-    file = File([plain_copy(piece) for piece in pieces], [20_000] * 8, offsets=False)
+    file = File([memcpy(piece) for piece in pieces], [20_000] * 8, offsets=False)
     places, source = file.places(), CountingSource(file.write())
     with opened(source) as shard:
         source.ranges.clear()
@@ -204,7 +204,7 @@ def test_plausible_headers_are_those_that_pass_the_check() -> None:
 def test_sorting() -> None:
     """After `load_index` the chunks can be sorted by place and by size."""
     sizes = [8000] * 9 + [30, 10, 20]
-    chunks = [plain_copy(bytes(size)) for size in sizes]
+    chunks = [memcpy(bytes(size)) for size in sizes]
     with opened(File(chunks, sizes).write()) as shard:
         assert shard.objects.orders == ("slot",)
         with pytest.raises(shardcore.UsageError):

@@ -14,12 +14,12 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource, FailingSource
-from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, plain_copy, sample
+from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, memcpy, sample
 from tests.shardcore.formats.bloscpack.files import File
 
 MADE = Path(__file__).parents[3] / "data" / "bloscpack" / "made"
 PIECES = [np.random.default_rng(n).bytes(30_000) for n in range(20)]
-BIG = File([plain_copy(piece) for piece in PIECES], [30_000] * 20, checksum=2, spare=3)
+BIG = File([memcpy(piece) for piece in PIECES], [30_000] * 20, checksum=2, spare=3)
 
 
 def opened(data: bytes | BytesSource) -> BloscpackShard:
@@ -59,7 +59,7 @@ def test_opening_and_reading_a_chunk_takes_two_ranges(key: str) -> None:
 
 def test_long_offsets_take_one_more_range() -> None:
     """Offsets that go on after the first 64 KiB are read in one more range."""
-    chunks = [plain_copy(b"%05d" % n) for n in range(9000)]
+    chunks = [memcpy(b"%05d" % n) for n in range(9000)]
     source = CountingSource(File(chunks, [5] * 9000).write())
     with opened(source) as shard:
         assert len(source.ranges) == 2
@@ -70,7 +70,7 @@ def test_long_offsets_take_one_more_range() -> None:
 
 def test_the_walk_reads_small_chunks_many_at_a_time() -> None:
     """Walking over 9000 small chunks does not take 9000 reads."""
-    chunks = [plain_copy(b"%05d" % n) for n in range(9000)]
+    chunks = [memcpy(b"%05d" % n) for n in range(9000)]
     source = CountingSource(File(chunks, [5] * 9000, offsets=False).write())
     with opened(source) as shard:
         assert shard.read(shard.find("8888")) == b"08888"

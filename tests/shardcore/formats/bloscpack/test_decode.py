@@ -12,7 +12,7 @@ from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress, split_chunk
 from shardcore.model.span import Span
-from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, plain_copy, sample
+from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, memcpy, sample
 
 HERE = Path(__file__).parent
 
@@ -72,11 +72,11 @@ def test_old_chunks_without_the_split_flag(typesize: int, size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 4000])
 def test_plain_copies_are_read(size: int) -> None:
-    """A plain copy gives the bytes after the header."""
-    assert decompress(plain_copy(sample(size))) == sample(size)
+    """A memcpy gives the bytes after the header."""
+    assert decompress(memcpy(sample(size))) == sample(size)
 
 
-@pytest.mark.parametrize("chunk", [make_chunk(sample(5000)), plain_copy(sample(5000))], ids=["zlib", "copy"])
+@pytest.mark.parametrize("chunk", [make_chunk(sample(5000)), memcpy(sample(5000))], ids=["zlib", "copy"])
 def test_into_a_buffer(chunk: bytes) -> None:
     """The uncompressed bytes can go to a buffer of the caller's, which must have their size."""
     out = np.zeros(5000, np.uint8)

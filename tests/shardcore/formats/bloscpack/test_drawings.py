@@ -179,7 +179,7 @@ def test_cells_stand_for_the_bytes_of_the_file() -> None:
 
 
 def test_a_shuffle_that_the_file_has_not_is_a_what_if() -> None:
-    """A plain copy is drawn as it is; shuffled, it is what would be."""
+    """A memcpy is drawn as it is; shuffled, it is what would be."""
     with shardcore.open(SAMPLES / "odd.blp") as shard:
         assert not drawn(shard, "block", "1").what_if
         assert drawn(shard, "block", "1", shuffle=True).what_if
@@ -193,7 +193,7 @@ def test_controls() -> None:
             ("chunk", 1, 0, 2),
             ("block", 0, 0, 2),
         ]
-        assert rulers.draw({"chunk": 2, "block": 2}).title == "Where chunk 2 lies"
+        assert rulers.draw({"chunk": 2, "block": 2}).title == "Location of chunk 2"
         for values in ({"chunk": 3}, {"block": 3}, {"chunk": -1}):
             with pytest.raises(UsageError, match="from 0 to 2"):
                 rulers.draw(values)
@@ -205,8 +205,8 @@ def test_an_absent_key_says_so() -> None:
     """Where the lookup came to no chunk the first one is drawn, and the caption says why."""
     with shardcore.open(SAMPLES / "array.blp") as shard:
         drawing = drawn(shard, "rulers", "@29696")
-    assert drawing.title == "Where chunk 0 lies"
-    assert drawing.caption.startswith("Nothing has this key: there is no uncompressed byte 29696")
+    assert drawing.title == "Location of chunk 0"
+    assert drawing.caption.startswith("Not found: there is no uncompressed byte 29696")
 
 
 def test_columns_draw_the_file_of_a_chunk() -> None:

@@ -64,7 +64,7 @@ def test_version_2_has_no_spare_slots() -> None:
         ({"options": 4}, (5, 6), "0x04"),
         ({"options": 0xFF}, (5, 6), "0xfc"),
         ({"version": 2, "options": 2}, (5, 6), "0x02"),
-        ({"checksum": 9}, (6, 7), "digest number 9"),
+        ({"checksum": 9}, (6, 7), "checksum number 9"),
         ({"chunk_size": -2}, (8, 12), "chunk_size is -2"),
         ({"chunk_size": 2**31 - 1}, (8, 12), "chunk_size"),
         ({"last_chunk": -2}, (12, 16), "last_chunk is -2"),
@@ -87,7 +87,7 @@ def test_impossible_fields_are_refused_at_their_place(
 @pytest.mark.parametrize("version", [0, 4, 9, 255])
 def test_other_versions_are_named(version: int) -> None:
     """A version that nobody knows is refused by its number."""
-    with pytest.raises(Unsupported, match=f"version {version} is not known") as caught:
+    with pytest.raises(Unsupported, match=f"version {version} is not supported") as caught:
         read_header(header(version))
     assert caught.value.span == Span("", 4, 5)
 

@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.errors import BadChecksum, KeyAbsent, UsageError
 from shardcore.formats.bloscpack.elements import element_at
-from shardcore.formats.bloscpack.keys import KeyRequest, parse_key
+from shardcore.formats.bloscpack.keys import KeyKind, parse_key
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.span import Span
 from shardcore.testing import CountingSource
@@ -36,8 +36,8 @@ def test_other_keys_are_a_mistake(key: str) -> None:
 def test_forms_of_keys() -> None:
     """The four forms mean what the documentation says."""
     keys = [parse_key(key) for key in ("12", "@0", "all", "[3, -4]")]
-    asked = [(KeyRequest.CHUNK, 12), (KeyRequest.BYTE, 0), (KeyRequest.ALL, 0), (KeyRequest.ELEMENT, 0)]
-    assert [(key.asked, key.number) for key in keys] == asked
+    asked = [(KeyKind.CHUNK, 12), (KeyKind.BYTE, 0), (KeyKind.ALL, 0), (KeyKind.ELEMENT, 0)]
+    assert [(key.kind, key.number) for key in keys] == asked
     assert [str(key) for key in keys] == ["12", "@0", "all", "[3,-4]"]
     assert keys[3].index == (3, -4)
 
@@ -97,7 +97,7 @@ def test_trace_of_a_plain_byte() -> None:
             "Which chunk",
             "Offset slot",
             "Blosc header",
-            "Digest",
+            "Checksum",
             "Decode",
             "Found",
         ]
@@ -107,7 +107,7 @@ def test_trace_of_a_plain_byte() -> None:
         assert steps["Offset slot"].spans == (Span("", 0x28, 0x30),)
         assert steps["Offset slot"].values == {"offset": 0x58}
         assert steps["Blosc header"].spans == (Span("", 0x58, 0x68),)
-        assert steps["Digest"].values == {"stored": "93b5893f", "computed": "93b5893f"}
+        assert steps["Checksum"].values == {"stored": "93b5893f", "computed": "93b5893f"}
         assert steps["Decode"].values == {"byte": ord("s"), "element": 2}
         assert trace.ref is not None
         assert trace.ref.key == "1"
@@ -137,16 +137,16 @@ def test_steps_say_units_and_reasons() -> None:
     """Sentences group digits, agree in number, and say what follows from what they show."""
     with shardcore.open(DATA / "no_offsets.blp") as shard:
         texts = {step.title: step.text for step in shard.trace("@5000").steps}
-    assert "Plain byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
-    assert texts["Walk past chunk 0"].endswith("0x20 + 407 stored bytes + 4 of digest = 0x1bb, where chunk 1 begins.")
+    assert "byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
+    assert texts["Walk past chunk 0"].endswith("0x20 + 407 stored bytes + 4 of checksum = 0x1bb, where chunk 1 begins.")
     assert texts["Blosc header"].startswith("4,096 uncompressed bytes stored in 407, this header included")
     with shardcore.open(DATA / "tiny.blp") as shard:
         steps = {step.title: step for step in shard.trace("@9").steps}
         chunk = next(node for node in shard.tree.children if node.name == "chunks").children[0]
     assert "crc32, 4 bytes" in steps["Header fields"].text
-    assert steps["Digest"].text.endswith("computed e48d8445, stored e48d8445: they are equal.")
+    assert steps["Checksum"].text.endswith("computed e48d8445, stored e48d8445: they are equal.")
     assert "(1 byte each)" in steps["Decode"].text
-    assert chunk.text == "4 uncompressed bytes stored in 20, a plain copy"
+    assert chunk.text == "4 uncompressed bytes stored in 20, a memcpy"
 
 
 @pytest.mark.parametrize(("count", "plain", "ranges"), [(11_700, 100, 22), (100, 9000, 100)])
@@ -206,7 +206,7 @@ def test_a_wrong_digest_ends_damaged() -> None:
     with shardcore.open(DATA / "hostile" / "flipped.blp") as shard:
         trace = shard.trace("0")
         assert trace.outcome == "damaged"
-        digest = next(step for step in trace.steps if step.title == "Digest")
+        digest = next(step for step in trace.steps if step.title == "Checksum")
         assert digest.values["stored"] != digest.values["computed"]
         with pytest.raises(BadChecksum):
             shard.read(shard.find("0"))

@@ -11,7 +11,7 @@ import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.arrays import array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.json_nodes import JsonNodes
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
 from shardcore.formats.bloscpack.metadata import (
     check_digest,
@@ -25,7 +25,7 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span
 from shardcore.testing import walk
-from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -34,7 +34,7 @@ TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensu
 
 def opened(**options: object) -> BloscpackShard:
     """A file of three bytes with metadata."""
-    file = File([plain_copy(b"abc")], [3], **options)  # type: ignore[arg-type]
+    file = File([memcpy(b"abc")], [3], **options)  # type: ignore[arg-type]
     shard = shardcore.open(file.write())
     assert isinstance(shard, BloscpackShard)
     return shard
@@ -81,7 +81,7 @@ def test_impossible_sections_are_refused() -> None:
     """A section that does not fit, or whose digest is not known, has no end that could be found."""
     with pytest.raises(Truncated):
         read_metadata_section(section_of(max_meta_size=2**32 - 1), 32, 1000)
-    with pytest.raises(FormatError, match="digest number 9"):
+    with pytest.raises(FormatError, match="checksum number 9"):
         read_metadata_section(section_of(meta_checksum=9), 32, 1000)
     with pytest.raises(Truncated):
         read_metadata_section(section_of()[:31], 32, 1000)
@@ -142,7 +142,7 @@ def test_every_codec_and_digest(codec: int, checksum: int) -> None:
         assert shard.metadata == value
         assert json.loads(str(shard.fields["metadata.json"])) == value
         assert shard.verify().findings == ()
-    data = bytearray(File([plain_copy(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write())
+    data = bytearray(File([memcpy(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write())
     data[32 + 32 + 4] ^= 0x40
     with shardcore.open(bytes(data)) as shard:
         assert shard.read(shard.find("0")) == b"abc"
@@ -184,7 +184,7 @@ def test_plain_metadata_is_explained_in_the_file() -> None:
 
 def test_json_nodes_have_exact_bytes() -> None:
     """The bytes of each member are its text in the file, also after letters of several bytes."""
-    tree = JsonTree(TEXT, "", 100)
+    tree = JsonNodes(TEXT, "", 100)
     root = tree.root()
     assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))
     spans = {node.name: TEXT[node.span.start - 100 : node.span.stop - 100].decode() for node in root.children}
@@ -194,7 +194,7 @@ def test_json_nodes_have_exact_bytes() -> None:
 def test_long_json_arrays_are_grouped() -> None:
     """Thousands of values are groups, not thousands of nodes at once."""
     data = json.dumps(list(range(5000))).encode()
-    root = JsonTree(data, "").root()
+    root = JsonNodes(data, "").root()
     assert [node.name for node in root.children][:2] == ["[0..999]", "[1000..1999]"]
     assert root.children[1].children[5].value == 1005
 
@@ -212,7 +212,7 @@ def test_deep_json_is_refused(text: bytes) -> None:
 def test_json_nodes_with_much_space() -> None:
     """Spaces belong to no member, however many there are."""
     data = b'{%b"a" :%b[1%b,2],"b":3%b}' % ((b" " * 300,) * 4)
-    root = JsonTree(data, "").root()
+    root = JsonNodes(data, "").root()
     spans = [data[node.span.start : node.span.stop] for node in root.children]
     assert spans == [data[data.index(b'"a"') : data.index(b"]") + 1], b'"b":3']
     inner = root.children[0].children
@@ -313,7 +313,7 @@ def test_an_array_comes_back() -> None:
     plain = np.arange(6, dtype="<u2").tobytes()
     for shape, ok in (([2, 3], True), ([2, 4], False)):
         metadata = {"container": "numpy", "dtype": "'<u2'", "shape": shape, "order": "F"}
-        shard = shardcore.open(File([plain_copy(plain, 2)], [12], metadata=metadata).write())
+        shard = shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write())
         assert isinstance(shard, BloscpackShard)
         with shard:
             assert shard.verify().ok == ok

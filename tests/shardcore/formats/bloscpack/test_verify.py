@@ -7,7 +7,7 @@ import pytest
 import shardcore
 from shardcore.model.finding import Depth, Finding, Severity
 from shardcore.model.objects import State
-from tests.shardcore.formats.bloscpack.chunks import make_chunk, plain_copy, sample
+from tests.shardcore.formats.bloscpack.chunks import make_chunk, memcpy, sample
 from tests.shardcore.formats.bloscpack.files import File
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -98,7 +98,7 @@ def test_codecs_that_nobody_decodes_are_not_called_damage() -> None:
     """A snappy chunk may be whole: its content is reported as unchecked, and its row says why it cannot be read."""
     chunk = make_chunk(sample(500))
     snappy = chunk[:2] + bytes([chunk[2] & 0x1F | 2 << 5]) + chunk[3:]
-    data = File([plain_copy(b"abc"), snappy], [3, 500], header={"chunk_size": -1, "last_chunk": -1}).write()
+    data = File([memcpy(b"abc"), snappy], [3, 500], header={"chunk_size": -1, "last_chunk": -1}).write()
     with shardcore.open(data) as shard:
         assert "snappy" in shard.objects.ref(1).error
         with pytest.raises(shardcore.Unsupported, match="snappy"):

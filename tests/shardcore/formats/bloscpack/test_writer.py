@@ -248,7 +248,7 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
     for name in ("one.txt", "two.txt"):
         (tmp_path / name).write_bytes(name.encode())
     inputs = [tmp_path / "one.txt", tmp_path / "two.txt"]
-    with pytest.raises(UsageError, match=r"two\.txt: a Bloscpack file holds one content.*one\.txt.*ends with /"):
+    with pytest.raises(UsageError, match=r"two\.txt: a Bloscpack file has one content.*one\.txt.*ends with /"):
         pack("bloscpack", tmp_path / "out.blp", inputs)
     done = pack("bloscpack", f"{tmp_path}/out/", inputs)
     assert [one.path.name for one in done.written] == ["one.txt.blp", "two.txt.blp"]
@@ -277,7 +277,7 @@ class Pipe(io.RawIOBase):
 
 def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe gives the same file as its bytes, also when it is more than is held in memory."""
-    monkeypatch.setattr("shardcore.formats.bloscpack.npy.IN_MEMORY", 5000)
+    monkeypatch.setattr("shardcore.formats.bloscpack.input_content.IN_MEMORY", 5000)
     written(tmp_path / "a.blp", WALK, chunk_size=1000)
     written(tmp_path / "b.blp", Pipe(WALK[at : at + 333] for at in range(0, len(WALK), 333)), chunk_size=1000)
     assert (tmp_path / "a.blp").read_bytes() == (tmp_path / "b.blp").read_bytes()
@@ -338,7 +338,7 @@ def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pyt
     """A chunk that decompresses to other bytes is replaced by an uncompressed copy."""
     monkeypatch.setattr(blosc, "compress", lambda plain, typesize, *_: make_chunk(b"x" + plain[1:], typesize=typesize))
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
-    assert (read_chunk_header(chunk).plain_copy, decompress(chunk)) == (True, WALK)
+    assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
 
 
 def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def test_bytes_have_no_bigfiles() -> None:
     """A shard that lies in no folder says where the content would be."""
     with shardcore.open(shard([Stored(b"film", FILM, big=True)])) as opened:
         assert opened.find("film").state is State.EXTERNAL
-        with pytest.raises(ExternalMissing, match="has no folder"):
+        with pytest.raises(ExternalMissing, match="folder of the shard is unknown"):
             opened.read(opened.find("film"))
 
 

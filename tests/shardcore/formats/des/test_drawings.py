@@ -1,4 +1,4 @@
-"""The address of a uid, drawn: its bits, the board, the name, the tape of entries, the stamp; worked by hand."""
+"""The address of a uid, drawn: its bits, the board, the name, the walk over entries, the tombstone; worked by hand."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def test_the_way_to_a_part_of_a_folder() -> None:
 def test_an_arc_for_each_skipped_entry() -> None:
     """In the worked example `b` is the second entry: one arc leads past the first, and it counts one."""
     drawing = drawn(DATA / "tiny.des", "b")
-    tape = part(drawing, Ruler, "walked")
-    assert isinstance(tape, Ruler)
-    assert [(item.text, item.spans) for item in tape.items] == [
+    walk_strip = part(drawing, Ruler, "walked")
+    assert isinstance(walk_strip, Ruler)
+    assert [(item.text, item.spans) for item in walk_strip.items] == [
         ("count", (Span("", 0x12, 0x16),)),
         ("a", (Span("", 0x16, 0x3F),)),
         ("b", (Span("", 0x3F, 0x68),)),
@@ -146,10 +146,10 @@ def test_of_many_entries_the_last_are_drawn() -> None:
         assert key is not None
         assert count > 9
         drawing = address(shard, key)
-    tape = part(drawing, Ruler, "walked")
-    assert isinstance(tape, Ruler)
-    assert tape.items[0].text == f"{count - 8} before"
-    assert len(tape.items) == 9
+    walk_strip = part(drawing, Ruler, "walked")
+    assert isinstance(walk_strip, Ruler)
+    assert walk_strip.items[0].text == f"{count - 8} before"
+    assert len(walk_strip.items) == 9
     arcs = [link.text for link in drawing.links if link.start.startswith("walk")]
     assert arcs == [str(number) for number in range(count - 8, count)]
     assert drawing.more == count - 8
@@ -159,7 +159,7 @@ def test_of_many_entries_the_last_are_drawn() -> None:
     ("where", "key"), [(ARCHIVE, "letter-2026-anna"), (ARCHIVE / "20260105_88_0000.des", "letter-2026-anna")]
 )
 def test_a_tombstone_is_a_stamp_from_the_sidecar(where: Path, key: str) -> None:
-    """The entry is struck through, and the stamp stands for the very bytes of the sidecar that delete it."""
+    """The entry is struck through, and its tombstone is drawn with its bytes in the sidecar."""
     drawing = drawn(where, key)
     stamp = next(item for item in drawing.items if item.name == "stamp")
     assert stamp.tone is Tone.DEAD

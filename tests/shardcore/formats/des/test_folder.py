@@ -141,7 +141,7 @@ def test_without_bits_all_are_searched(tmp_path: Path) -> None:
     with _opened(tmp_path) as opened:
         assert opened.n_bits is None
         assert opened.read(opened.find("2")) == b"wrong, too"
-        assert "not known" in opened.trace("2").steps[0].text
+        assert "unknown" in opened.trace("2").steps[0].text
 
 
 def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
         assert not report.ok
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "the one file may hold the uid"), (3, "3 files may hold the uid")])
+@pytest.mark.parametrize(("count", "words"), [(1, "the one file"), (3, "3 files")])
 def test_how_many_files_may_hold_a_uid_is_told_in_agreement(tmp_path: Path, count: int, words: str) -> None:
-    """Where the number of bits is not known, the step says how many files may hold the uid, in plain words."""
+    """Where the number of bits is not known, the step says how many files may contain the uid, in plain words."""
     for number in range(count):
         write(tmp_path, f"part {number}.des", [Stored(b"x", b"y")])
     with _opened(tmp_path) as opened:
         assert opened.n_bits is None
-        assert opened.trace("nobody").steps[0].text == f"n_bits is not known: {words}."
+        assert opened.trace("nobody").steps[0].text == f"n_bits is unknown: {words} may contain the uid."
 
 
 def test_bigfiles_are_shared(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.meta").write_text(text)
     with shardcore.open(path) as opened:
         assert len(opened.objects[:]) == 3
-        with pytest.raises(FormatError, match="what was deleted is not known"):
+        with pytest.raises(FormatError, match="deletions are unknown"):
             opened.read(opened.find("plain"))
         assert "des.sidecar" in [f.code for f in opened.verify("index").findings]
         assert opened.trace("plain").outcome == "found"
@@ -138,7 +138,7 @@ def test_a_sidecar_that_cannot_be_read_permits_nothing(
         place.mkdir()
     with shardcore.open(path) as opened:
         assert len(opened.objects[:]) == 3
-        with pytest.raises(FormatError if what == "large" else SourceError, match="what was deleted is not known"):
+        with pytest.raises(FormatError if what == "large" else SourceError, match="deletions are unknown"):
             opened.read(opened.find("c"))
         assert not opened.verify("index").ok
 

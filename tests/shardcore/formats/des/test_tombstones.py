@@ -183,7 +183,7 @@ def test_a_time_that_is_not_known(day: Path, given: list[str], capsys: pytest.Ca
     ("uid", "date", "why"),
     [
         ("keep", "2026-11-03T09:00:00Z", "created at 2026-11-03T08:00:00Z, not at 2026-11-03T09:00:00Z"),
-        ("nometa", "2026-11-04T09:00:00Z", "lies in 20261103_51_0000.des, not in a shard of 2026-11-04"),
+        ("nometa", "2026-11-04T09:00:00Z", "is in 20261103_51_0000.des, not in a shard of 2026-11-04"),
         ("nometa", "noon", "not a date"),
     ],
 )

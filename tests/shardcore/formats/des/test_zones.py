@@ -39,7 +39,7 @@ def test_yaml() -> None:
 @pytest.mark.parametrize(
     ("zones", "n_bits", "why"),
     [
-        ([_zone("a", 0, 10), _zone("b", 10, 20)], 8, "both hold number 10"),
+        ([_zone("a", 0, 10), _zone("b", 10, 20)], 8, "both contain number 10"),
         ([_zone("a", 0, 256)], 8, "not a shard number"),
         ([_zone("a", -1, 2)], 8, "not a shard number"),
         ([_zone("a", 3, 2)], 8, "starts at 3"),

@@ -155,4 +155,4 @@ def test_the_address_in_a_zone_is_drawn(zones: Path) -> None:
             assert sketch.draw({"uid": "200"}).what_if
     with shardcore.open(zones.parent / "near") as near:
         (sketch,) = near.sketches(near.trace("200"))
-        assert "a copy of it was kept longer" in sketch.draw({}).caption
+        assert "a retention copy exists" in sketch.draw({}).caption

@@ -290,11 +290,11 @@ def reader(unary: bytes) -> Callable[[int, int], bytes]:
 @pytest.mark.parametrize(
     ("entry", "bucket", "message"),
     [
-        (7, 0, "says bit 7, outside the 7 unary bits in use"),
+        (7, 0, "has bit 7, outside the 7 unary bits in use"),
         (2**32 - 1, 1, "outside the 7 unary bits in use"),
         (-1, 1, "outside the 7 unary bits in use"),
-        (0, 0, "says unary bit 0, which is not one"),
-        (3, 1, "says unary bit 3, which is not one"),
+        (0, 0, "has unary bit 0, which is not one"),
+        (3, 1, "has unary bit 3, which is not one"),
         (2, 2, "2 one-bits from unary bit 2 on, not 3"),
         (1, 128, "no one-bit in the 17 unary bits before bit 1"),
     ],

@@ -99,14 +99,14 @@ def test_the_worked_example_parks(ten: bytes, text: str, g: int, f: int, h: int,
     with shardcore.open(ten) as shard:
         parking = sketches(shard, text)["parking"]
         drawing = parking.draw({})
-        mixed, cars = figures(drawing, Table)
+        mixed, keys = figures(drawing, Table)
         buckets = figures(drawing, Cells)[0]
         assert texts(mixed.rows[0])[2:] == [f"bucket {g}", f"first slot {f}", f"step {h}"]
         assert [(item.at, item.text) for item in buckets.items if item.here] == [(g, f"d = {d}")]
         assert parking.controls[0].value == d
         p1, p0 = divmod(d, 11)
         key = key_of(text)
-        assert texts(cars.rows[0]) == [f"{key.hex()[:4]}…", f"({f} + {h} · {p0} + {p1}) mod 11", str(slot), "fits"]
+        assert texts(keys.rows[0]) == [f"{key.hex()[:4]}…", f"({f} + {h} · {p0} + {p1}) mod 11", str(slot), "fits"]
         assert [item.at for item in slots_of(drawing).items if item.here] == [slot]
         assert not drawing.what_if
 
@@ -178,11 +178,11 @@ def test_the_slider_moves_all_keys_of_the_bucket_until_they_fit(ten: bytes) -> N
         parking = sketches(shard, "1")["parking"]
         for tried in range(5):
             drawing = parking.draw({"displacement": tried})
-            cars = figures(drawing, Table)[1]
-            assert len(cars.rows) == 3
+            keys = figures(drawing, Table)[1]
+            assert len(keys.rows) == 3
             assert drawing.what_if == (tried != 4)
-            assert all(row[3].text == "fits" for row in cars.rows) == (tried == 4)
-            red = {int(row[2].text) for row in cars.rows if row[3].text != "fits"}
+            assert all(row[3].text == "fits" for row in keys.rows) == (tried == 4)
+            red = {int(row[2].text) for row in keys.rows if row[3].text != "fits"}
             assert {item.at for item in slots_of(drawing).items if item.tone is Tone.MISS} == red
         # With d = 0 each stays where it begins: 1 at 6, where 4 lies; 3 at 3, where 7 lies; 8 at 4, which is theirs.
         told = figures(parking.draw({"displacement": 0}), Table)[1]
@@ -201,7 +201,7 @@ def test_an_absent_key_comes_to_a_slot_too(ten: bytes) -> None:
         row = figures(drawing, Table)[1].rows[0]
         assert row[0].computed
         assert row[3].tone is Tone.MISS
-        assert "Only comparing" in drawing.caption
+        assert "Only the comparison" in drawing.caption
         compared = next(step.drawing for step in trace.steps if step.title == "Is it really this key?")
         assert compared is not None
         asked, found = figures(compared, Cells)
@@ -233,7 +233,7 @@ def test_from_bits_to_displacement(ten: bytes) -> None:
 
 def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound only the key that is looked at moves, the drawing says so, and only its slots are read."""
-    from shardcore.formats.swh import drawn_hash as hashing
+    from shardcore.formats.swh import hash_data as hashing
 
     monkeypatch.setattr(hashing, "HASHED_KEYS", 100)
     source = CountingSource((DATA / "medium.shard").read_bytes())
@@ -298,7 +298,7 @@ def test_lost_keys_are_not_drawn_as_if_they_were_found(ten: bytes) -> None:
         parking = sketches(shard, "5")["parking"]
         drawing = parking.draw({})
         assert "no lookup finds them" in drawing.caption
-        assert all(row[3].text.startswith("lost: it is in slot") for row in figures(drawing, Table)[1].rows)
+        assert all(row[3].text.startswith("lost: in slot") for row in figures(drawing, Table)[1].rows)
         assert "each key is in its slot" in parking.draw({"displacement": 42}).caption
 
 

@@ -93,11 +93,11 @@ def test_deleted_and_absent_keys_end_at_the_step_that_proves_it(described: tuple
             if item["deleted"]:
                 trace = shard.trace(item["key"])
                 assert trace.outcome == "absent"
-                assert trace.steps[-1].title == "Where the object is"
+                assert trace.steps[-1].title == "Location of the object"
         for key in absent_keys(expected):
             trace = shard.trace(key)
             assert trace.outcome == "absent"
-            assert trace.steps[-1].title in ("Is it really this key?", "Where the object is")
+            assert trace.steps[-1].title in ("Is it really this key?", "Location of the object")
 
 
 def test_the_eleven_steps_of_a_lookup(described: tuple[Path, dict[str, Any]]) -> None:
@@ -119,7 +119,7 @@ def test_the_eleven_steps_of_a_lookup(described: tuple[Path, dict[str, Any]]) ->
             "The displacement",
             "The slot",
             "Is it really this key?",
-            "Where the object is",
+            "Location of the object",
             "The object",
         ]
         if path.stem != "signed_dialect":
@@ -137,11 +137,11 @@ def test_steps_define_what_they_count_with(tmp_path: Path) -> None:
     assert "three 32-bit state numbers, a, b and c" in other["The seed"]
     assert "They end as a = e9475689, b = e19de21c, c = 628a4ffb." in other["Three rounds of mixing"]
     assert "first_slot f = b mod n = 10; step h = c mod (n - 1) + 1 = 2." in other["Bucket, first slot, step"]
-    assert "that of bucket 0 begins at store bit 0" in first["Where bucket 0's displacement is stored"]
-    assert "bits -1" not in first["Where bucket 0's displacement is stored"]
-    assert "values 1 and 2 end at store bits 3 and 8" in other["Where bucket 2's displacement is stored"]
-    assert values["Where bucket 2's displacement is stored"] == {"P_before": 2, "P": 6, "first_bit": 3, "len": 5}
-    assert "as (2 - 1) · 2^1 + 1 = 3 and (6 - 2) · 2^1 + 0 = 8:" in other["Where bucket 2's displacement is stored"]
+    assert "that of bucket 0 begins at store bit 0" in first["Location of the displacement of bucket 0"]
+    assert "bits -1" not in first["Location of the displacement of bucket 0"]
+    assert "values 1 and 2 end at store bits 3 and 8" in other["Location of the displacement of bucket 2"]
+    assert values["Location of the displacement of bucket 2"] == {"P_before": 2, "P": 6, "first_bit": 3, "len": 5}
+    assert "as (2 - 1) · 2^1 + 1 = 3 and (6 - 2) · 2^1 + 0 = 8:" in other["Location of the displacement of bucket 2"]
     assert "d = 11 + 31 = 42; p1 = 42 // 11 = 3, p0 = 42 mod 11 = 9." in other["The displacement"]
     assert "(10 + 2 · 9 + 3) mod 11 = 9. Slot 9 of the index" in other["The slot"]
     assert "Its length is 1 byte;" in other["The object"]

@@ -20,8 +20,8 @@ def test_a_key_that_another_slot_holds_is_not_called_absent() -> None:
     with shardcore.open(SAMPLES / "damaged.shard") as shard:
         trace = shard.trace(LOST)
         assert trace.outcome == "damaged"
-        assert "but slot 0 holds this key: the hash function or one of the slots is damaged" in trace.steps[-1].text
-        with pytest.raises(FormatError, match="slot 0 holds this key"):
+        assert "but slot 0 has this key: the hash function or one of the slots is damaged" in trace.steps[-1].text
+        with pytest.raises(FormatError, match="slot 0 has this key"):
             shard.find(LOST)
         assert "so this one is not in the shard" in shard.trace(ABSENT).steps[-1].text
 
@@ -37,4 +37,4 @@ def test_a_damaged_key_in_the_slot_proves_no_absence() -> None:
     with shardcore.open(bytes(content)) as shard:
         trace = shard.trace(KEY)
     assert trace.outcome == "damaged"
-    assert f"leads to slot {row}, which is damaged" in trace.steps[-1].text
+    assert f"gives slot {row}, which is damaged" in trace.steps[-1].text

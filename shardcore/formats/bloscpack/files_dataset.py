@@ -1,4 +1,4 @@
-"""A folder of Bloscpack files as a data set: each file is one content, under the name that it was packed from."""
+"""A folder of Bloscpack files as a data set: one object per file."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ from shardcore.writing.undo_chain import SUFFIX as JOURNAL
 
 SUFFIX = ".blp"
 DEEPEST = 32
-"""Folders within each other that are looked through."""
+"""Deepest level of subfolders that is searched."""
 LOOKED_THROUGH = 16
-"""Folders that are listed to recognise a folder without files."""
+"""Most folders listed to detect a folder without `.blp` files of its own."""
 
 I64 = NDArray[np.int64]
 
 
-FILE_WHY = "The folder is the index here: one name, one file, one content."
+FILE_WHY = "The folder is the index: each file has one content, and its name is the key."
 
 
 class BloscpackFiles(DataSet):
+    """Data set of one object per file; a key is the path of a file below the folder, without `.blp`."""
+
     meanings = MEANINGS
 
     joins = False
@@ -100,6 +102,7 @@ class BloscpackFiles(DataSet):
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:
+        """Return the object of a file; opens the file briefly where its uncompressed size is not cached."""
         member = self.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
@@ -131,6 +134,7 @@ class BloscpackFiles(DataSet):
         return Shard.file_names(self, ref)
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
+        """Return the `.npy` header of an array, because the content has only its elements; b"" for other contents."""
         layout = None
         if names_array(name):
             with suppress(FormatError):
@@ -162,6 +166,7 @@ class BloscpackFiles(DataSet):
         )
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
+        """Return the report of a small intact local file without opening it as a shard; None for any other file."""
         member = self.members[self._rows[name]]
         if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
             return None
@@ -232,6 +237,7 @@ class FilesObjects(Objects):
 
 
 def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
+    """Return the Bloscpack files in a folder and its subfolders, sorted by name, without temporary files."""
     found: list[Member] = []
     for entry in folder.list(prefix):
         if is_left_over(_last(entry)):
@@ -244,6 +250,10 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
+    """Return True for a folder with nothing but Bloscpack files, `manifest.json` and hidden files.
+
+    Without such a file in the folder itself, its subfolders are listed, at most `LOOKED_THROUGH` folders in all.
+    """
     waiting, found = [""], False
     for listed in range(LOOKED_THROUGH):
         if not waiting:

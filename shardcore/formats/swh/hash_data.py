@@ -1,4 +1,4 @@
-"""Data of the hash drawings: one hashed key, the displacement of its bucket, and the other keys of the bucket."""
+"""Data of the hash drawings: a hashed key, the displacement of its bucket, and the other keys of the bucket."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shardcore.shards.cache import Once
 I64 = NDArray[np.int64]
 
 HASHED_KEYS = 5000
-"""Of shards with up to so many objects all keys are hashed, to draw who shares a bucket."""
+"""Most objects of a shard whose keys are all hashed, to draw the keys of a bucket."""
 
 _MOST_SLOTS = 2 * HASHED_KEYS
 _FEW_SLOTS, _SOUGHT = 64, 4096
-"""Slots that are looked through for a key where nobody named one: first a few, then more."""
+"""Slots that are searched for a first key: first a few, then more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllKeys:
+    """All keys of a small shard with their hashes, one row per live slot; `holder` has the row of each slot, or -1."""
+
     slots: I64
     keys: NDArray[np.uint8]
     buckets: I64
@@ -85,6 +87,7 @@ class SwhHashing:
             return None
 
     def first_key(self) -> bytes | None:
+        """Return the key of the first object written, or of the first live slot before the index is loaded, or None."""
         file = self.file
         if (order := file.order) is not None:
             if not len(order):

@@ -1,4 +1,4 @@
-"""JSON text as nodes, each with its bytes: made from where its brackets, commas and colons stand."""
+"""JSON text as nodes with byte ranges, built from the offsets of brackets, commas and colons."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MAX_DEPTH = 64
-"""Deeper values are shown as one node."""
+"""Values below this depth are shown as one node."""
 TEXT_LETTERS = 200
-"""Letters of a value, or of a name, that are shown."""
+"""Most letters shown of a value or a name."""
 
 I64 = NDArray[np.int64]
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
 LONGEST_VALUE = 1 << 16
-"""Stored bytes of a text that is a node's value; a longer one has its beginning as the node's text alone."""
+"""Longest text, in bytes, that is the value of its node; of a longer one only the beginning is shown."""
 
-_INDENT = 64  # spaces passed over for all members at once
+_INDENT = 64  # bytes of white space skipped in parallel for all members
 
 
-class JsonTree:
+class JsonNodes:
+    """Nodes of one JSON text that `parse_json` has accepted."""
+
     def __init__(self, data: bytes, source: str, base: int = 0) -> None:
         self._data = data
         self._source = source
@@ -55,19 +57,20 @@ class JsonTree:
         return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
 
     def _members(self, at: int, depth: int) -> Sequence[Node]:
+        """Return the nodes of the object or array whose opening bracket is at `at`."""
         places, kinds, levels = self._marks.get(self._find_marks)
         first = int(np.searchsorted(places, at))
         level = levels[first]
         last = first + 1 + int(np.argmax(levels[first + 1 :] < level))
         inner = levels[first + 1 : last] == level
-        # Where each member is followed by a comma or by the closing bracket, as numbers of marks.
+        # Indices of the marks that end each member: a comma or the closing bracket.
         ends = np.append(np.flatnonzero(inner & (kinds[first + 1 : last] == ord(","))) + first + 1, last)
         before = np.append(first, ends[:-1])
         if last == first + 1 and self._skip_space(at + 1) == places[last]:
             return ()
         named = self._data[at] == ord("{")
         starts = self._values_at(places[before] + 1)
-        # The first mark within a member of an object is the colon after its name.
+        # The first mark in a member of an object is the colon.
         values = self._values_at(places[before + 1] + 1) if named else starts
         stops = self._stops(starts, places[ends])
 

@@ -1,16 +1,18 @@
-"""The key that drawings of a shard are about: the one that was looked up, or the first there is."""
+"""The key in the drawings of a shard: that of a lookup, or of the first object."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from shardcore.formats.swh.drawn_hash import Hashed, SwhHashing
+from shardcore.formats.swh.hash_data import Hashed, SwhHashing
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import FOUND, Trace
 
 
 class KeyedScene:
+    """One key of a shard, hashed at the first drawing."""
+
     def __init__(self, hashing: Callable[[], SwhHashing], trace: Trace | None) -> None:
         self._opened = hashing
         self._trace = trace
@@ -22,9 +24,10 @@ class KeyedScene:
 
     @property
     def displacement(self) -> int | None:
+        """The displacement of the key's bucket; None where it is unknown without a read."""
         if self._trace is not None:
-            told = [step.values["d"] for step in self._trace.steps if "d" in step.values]
-            return int(told[-1]) if told else None
+            values = [step.values["d"] for step in self._trace.steps if "d" in step.values]
+            return int(values[-1]) if values else None
         hashed = self._hashed.value
         return hashed.displacement if hashed is not None else None
 

@@ -1,4 +1,4 @@
-"""Content that is to be packed: its size, and whether it is an array, as the header of a `.npy` file or facts say."""
+"""Input of the writer: its size, and its array from a `.npy` header or from details given by the caller."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from shardcore.writing.writer import Data, Sized, UnreadableInput, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"
 IN_MEMORY = 16 << 20
-"""A content of unknown size is held in memory up to here, and in a temporary file from here on."""
+"""Most bytes of an input of unknown size in memory; a larger one goes to a temporary file."""
 _HEAD = 1 << 16
-"""Bytes in which the header of a `.npy` file has to end."""
+"""Largest `.npy` header, in bytes."""
 
 Pieces = Iterator[bytes | bytearray | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
 class InputContent:
+    """Content to be packed; its iterator `pieces` reads the input."""
+
     size: int
     pieces: Pieces
     array: ArrayLayout | None = None
 
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
+    """Return the content of an input; one of unknown size is copied to `spool` first."""
     pieces = pieces_of(data, label)
     size = _size_of(data)
     if size is None:
@@ -42,7 +45,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     who = label or "the content"
     if names_array(name):
         if isinstance(data, Sized):
-            # Only the header, which is not read for this plan, says which array it is.
+            # A plan does not read the input, so the array in its header is unknown.
             return InputContent(size, pieces)
         head, pieces = _ahead(pieces)
         if head.startswith(NPY_MAGIC):
@@ -84,6 +87,7 @@ def array_metadata(array: ArrayLayout) -> dict[str, Any]:
 
 
 def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[bytes]:
+    """Yield the uncompressed bytes of each chunk; an empty content is one empty chunk."""
     if not content.size:
         yield b""
     held: list[bytes | bytearray | memoryview] = []
@@ -102,7 +106,7 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
                 yield b"".join([*held, part])
             held, have = [], 0
         if at < len(piece):
-            # Pieces of a caller may change after he got control again.
+            # The caller may reuse its buffer for the next piece, so it is copied.
             held.append(bytes(memoryview(piece)[at:]))
             have += len(piece) - at
     if total != content.size:
@@ -113,6 +117,7 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
 
 
 def _size_of(data: Data) -> int | None:
+    """Return the size of the input; None where it is unknown before reading."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):
@@ -127,7 +132,7 @@ def _size_of(data: Data) -> int | None:
             here = stream.tell()
             end = stream.seek(0, io.SEEK_END)
             stream.seek(here)
-            # Devices and pseudo-files state 0.
+            # Devices and pseudo-files report 0.
             return int(end - here) if end > here else None
     return None
 
@@ -145,6 +150,7 @@ def _spooled(pieces: Pieces, spool: IO[bytes]) -> tuple[int, Pieces]:
 
 
 def spool_beside(target: Path | None) -> IO[bytes]:
+    """Return an unnamed temporary file in the folder of the target; in memory up to `IN_MEMORY` bytes."""
     return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
 
 
