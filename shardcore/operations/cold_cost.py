@@ -1,4 +1,4 @@
-"""Cold cost of a lookup: measured by making it again with nothing in memory."""
+"""Cold cost of a lookup, measured by repeating it with empty caches."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 @dataclass(frozen=True, slots=True)
 class ColdTrace:
+    """Lookup with empty caches: cost of opening and of each step; ranges per round trip, opening first."""
+
     trace: Trace
     opening: ColdCost
     steps: tuple[ColdCost, ...]
@@ -32,6 +34,14 @@ class ColdTrace:
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
+    """Repeat a lookup with empty caches and return the requests that each step costs.
+
+    Bytes come from the sources that are already open, so cached ranges of a remote file are not fetched twice.
+
+    Raises:
+        UsageError: The key is malformed, or bytes are not cached and `fetch` is False.
+        SourceError: The bytes cannot be read.
+    """
     bill = Bill(fetch=fetch)
     try:
         with open_shard(_cold(shard, bill), partial=True, **_cold_choices(shard.chosen, bill)) as found:
@@ -59,6 +69,8 @@ def _cold_choices(chosen: Mapping[str, Any], bill: Bill) -> dict[str, Any]:
 
 
 class _ColdLook(Look):
+    """Lookup recorder that stores the cost of each step; steps have no drawings."""
+
     def __init__(self, bill: Bill, meanings: Meanings) -> None:
         super().__init__(telling=True, meanings=meanings)
         self.costs: list[ColdCost] = []

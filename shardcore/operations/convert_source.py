@@ -1,4 +1,4 @@
-"""Reading the objects of a shard for conversion, in the order of its rows; of a data set file by file."""
+"""Objects of a shard or data set for conversion, in row order."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
 MOST_KEPT = 512
-"""A data set of at most so many members keeps them open: between looking at the keys and taking the contents, and from
-one plan to the next."""
+"""Maximum number of shards kept open between checking keys and reading contents, and between plans."""
 
 MOST_KEPT_BYTES = 256 << 20
-"""They have at most so many bytes together then: of an index of that size nothing more is kept."""
+"""Maximum bytes of all shards that are kept open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,8 @@ class Taken:
 
 
 class Taking(ABC):
+    """Objects to convert; `total` is None while unknown, `left` (numbers left out) is complete after iteration."""
+
     def __init__(self, asked: TakenAsked) -> None:
         self.total: int | None = None
         self.left: dict[str, int] = {}
@@ -59,23 +60,15 @@ class Taking(ABC):
 
     @abstractmethod
     def misfit(self, format: str, progress: Progress) -> str:
-        """Return why a key would not fit a format as it is; empty where all do.
-
-        Raises:
-            ShardError: Keys cannot be read.
-        """
+        """Return why a key does not fit a format; empty if all keys fit."""
 
     @abstractmethod
     def objects(self) -> Generator[Taken]:
-        """Return the objects, one after the other; each is to be read before the next one is requested.
-
-        Raises:
-            ShardError: One cannot be read.
-        """
+        """Yield the objects; each must be read before the next one is requested."""
 
     @abstractmethod
     def expected(self, done: int) -> int:
-        """Return how many objects there will be, as far as that can be stated when so many are done."""
+        """Return the estimated total number of objects after `done` of them."""
 
 
 def taking(shard: Shard, asked: TakenAsked) -> Taking:
@@ -112,8 +105,10 @@ class FromShard(Taking):
 
 
 class FromMembers(Taking):
+    """Objects of a data set, shard by shard; only a few shards are open at any time."""
+
     _first: Work[MemberTaken] = staticmethod(member_taken)
-    """Returns what of a member is held until its turn comes."""
+    """Reads the objects of a shard that are held in memory."""
 
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
         super().__init__(asked)
@@ -122,6 +117,7 @@ class FromMembers(Taking):
         self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
 
     def misfit(self, format: str, progress: Progress) -> str:
+        """Return why a key does not fit a format; sets `total` if all keys fit."""
         count = 0
         seen = self._shard.each_member(keys_seen, format, self._asked.deleted, self._keep, progress=progress)
         with closing(seen) as found:
@@ -167,6 +163,8 @@ class FromMembers(Taking):
 
 
 class FromFiles(FromMembers):
+    """Objects of a data set whose files are one object each; the file name is the key."""
+
     _first = staticmethod(whole_taken)
 
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
@@ -196,6 +194,8 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterat
 
 
 def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
+    """Return an object whose content is read when the writer requests it."""
+
     def content(part: str) -> Content:
         if part:
             return lambda: shard.read_part(ref, part, limit=ANY_SIZE)

@@ -1,7 +1,4 @@
-"""Reading the objects of one shard for conversion, mostly a file of a data set.
-
-Functions of an opened shard and plain values, with plain results, as in `member_work`.
-"""
+"""Work on one shard of a data set for conversion; arguments and results are plain values, as in `member_work`."""
 
 from __future__ import annotations
 
@@ -23,16 +20,18 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 
 MOST_HELD = 2 << 20
-"""Bytes of contents of a member that are held until their turn comes; what comes after them is read then."""
+"""Maximum content bytes of a shard held in memory before conversion; the rest is read during it."""
 
 MOST_OBJECTS = 1 << 14
-"""So many objects of a member are held at most."""
+"""Maximum objects of a shard held in memory."""
 
 KEYS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class TakenAsked:
+    """Request for the objects of one shard; with `unread`, known sizes replace contents."""
+
     deleted: bool = False
     unread: bool = False
     jobs: int = 1
@@ -40,6 +39,14 @@ class TakenAsked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
+    """Object with its metadata, in the terms of its own shard.
+
+    Attributes:
+        names: File name per part.
+        checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
+        held: Its contents by part, in pieces; for missing ones the size is enough.
+    """
+
     ref: ObjectRef
     names: dict[str, str]
     facts: dict[str, Any]
@@ -49,6 +56,8 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class MemberTaken:
+    """Number of objects of a shard, number left out per reason, and the first objects, up to the memory limit."""
+
     count: int
     left: dict[str, int]
     first: list[Told]
@@ -56,11 +65,14 @@ class MemberTaken:
 
 @dataclass(frozen=True, slots=True)
 class KeysSeen:
+    """Number of objects of a shard, and why a key does not fit the target format; empty if all fit."""
+
     count: int
     misfit: str = ""
 
 
 def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """Return the rows to convert, and the numbers left out: kinds that are parts of others, deleted objects."""
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
     outer, left, unused = outer_kinds(objects), dict[str, int](), 0
@@ -79,7 +91,7 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
                 count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
         unused += int(np.count_nonzero(columns.state == State.UNUSED))
     if unused and not isinstance(shard, DataSet):
-        # Slots of deleted objects may look like unused ones; the header still counts their objects.
+        # Slots of deleted objects may look unused; the header still counts the objects.
         gone = (shard.declared_objects or 0) - (len(objects) - unused)
         left |= {"deleted object": gone} if gone > 0 else {}
     taken = taken_rows(objects, all_rows(objects), options, outer)
@@ -113,6 +125,7 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
 
 
 def member_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+    """Read the first objects of a shard with their contents, up to `MOST_HELD` bytes and `MOST_OBJECTS`."""
     with shard.borrowed(name, keep=keep) as member:
         return _first_taken(member, asked)
 
@@ -122,7 +135,7 @@ def _first_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
     objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
     some = rows[:MOST_OBJECTS]
     if not asked.unread:
-        # Sizes that are unknown count when the bytes come.
+        # Unknown sizes are counted when the bytes are read.
         some = some[np.cumsum(np.maximum(objects.columns(some).size, 0)) <= MOST_HELD]
     refs = map(objects.ref, some.tolist())
     for ref in refs if asked.unread else fetched_ahead(member, refs, lambda ref: ref, among=asked.jobs):
@@ -136,6 +149,7 @@ def _first_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
 
 
 def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+    """Read a shard whose whole content is one object of its data set."""
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
     with shard.borrowed(name, keep=keep) as member:
@@ -157,6 +171,10 @@ def whole_told(member: Shard, key: str | None) -> Told:
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
+    """Return the contents by part, in the original pieces; None if they exceed `room` bytes.
+
+    A writer may produce other bytes for other pieces.
+    """
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

@@ -1,4 +1,4 @@
-"""Extracting the objects of a data set on workers: names are decided before, and the manifest is written here."""
+"""Extraction of a data set by workers; names are decided and the manifest is written by this process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
 
 MOST_PLANNED = 1 << 22
-"""Objects of one shard whose names are decided before they are written."""
+"""Maximum objects of one shard, since all names are decided before writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
+    """Objects of a shard to write, safe names of their files once decided, sizes of existing ones in the store."""
+
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ def member_files(
     remote: RemoteOptions | None,
     plan: MemberPlan,
 ) -> list[Extracted]:
+    """Write the objects of a shard; returned paths are relative to the target."""
     with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
@@ -99,6 +102,7 @@ def member_files(
 def _delivery(
     out: str, options: ExtractOptions, remote: RemoteOptions | None
 ) -> Iterator[tuple[Path, BucketFolder | None]]:
+    """Yield the folder to write to, and the delivery if the target is an object store."""
     if not is_address(out):
         yield Path(out), None
         return
@@ -124,8 +128,16 @@ def extract_on(
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
 ) -> Generator[Extracted]:
+    """Extract the objects of a data set as `extract_each` does, by workers.
+
+    Workers first list the objects. This process then decides names and conflicts, so that the result does not depend on
+    the order of the workers, which then write the files. `out` is an address in an object store, or a folder that all
+    workers see under the same path. Extensions cannot be guessed.
+    """
     if options.guess_extension:
-        raise UsageError("--guess-extension needs the contents before names are decided: not with --cluster")
+        raise UsageError(
+            "--guess-extension cannot be combined with --cluster: names are decided before contents are read"
+        )
     plans, failed = _plans(tasks, shard, match, kind, options)
     for name, error in failed.items():
         unreadable(name, error)
@@ -193,6 +205,14 @@ def _idle(own: tuple[MemberPlan]) -> list[Extracted] | None:
 
 
 class _Target:
+    """Target of an extraction by workers.
+
+    Attributes:
+        root: Prefix of the paths that workers return.
+        folder: Folder of the manifest: the target, or a temporary one.
+        delivery: Sends the manifest; None if the target is a folder.
+    """
+
     def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:
         self._shown, self.out = out, absolute(out)
         self.options, self.remote = options, remote
