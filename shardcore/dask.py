@@ -65,7 +65,7 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
         where = folder_address(shard.folder.uri, shard.opened_at)
         return ShardTicket(where, shard.format, options | shard.ticket_options)
     if not shard.opened_at:
-        raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
+        raise UsageError("this shard was not opened by a path or an address: it cannot be opened elsewhere")
     return ShardTicket(absolute(shard.opened_at), shard.format, options)
 
 

@@ -210,7 +210,7 @@ def extract(
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
-        raise UsageError("give keys, or choose by --match and --kind; not both")
+        raise UsageError("keys cannot be combined with --match or --kind")
     options = ExtractOptions(
         folders=folders,
         conflict=_conflict(conflict, force=force),

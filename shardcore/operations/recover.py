@@ -346,7 +346,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no format finds objects in it; force one with --format")
+        raise UsageError(f"{source.name}: no format finds objects in it; specify the format")
     return best
 
 
@@ -411,7 +411,7 @@ class _Saver:
                 size += len(piece)
                 self._budget.checked += len(piece)
                 if size > self._limit:
-                    fault.append(LimitExceeded(f"over {plural(self._limit, 'byte')}; that is the limit"))
+                    fault.append(LimitExceeded(f"more than the limit of {plural(self._limit, 'byte')}"))
                     raise fault[-1]
                 yield piece
 

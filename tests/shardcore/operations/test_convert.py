@@ -177,11 +177,11 @@ def test_a_manifest_of_another_shard(tmp_path: Path) -> None:
         manifest = tmp_path / "n.des.manifest.json"
         with pytest.raises(UsageError, match="not the manifest of this shard"):
             convert(shard, "des", tmp_path / "x.des", manifest=manifest)
-        with pytest.raises(UsageError, match="leave out --key"):
+        with pytest.raises(UsageError, match="omit --key"):
             convert(shard, "des", tmp_path / "x.des", manifest=manifest, keys="sha256")
     (tmp_path / "other.json").write_text('{"key": 1}\n')
     with shardcore.open(tmp_path / "n.des") as shard:
-        with pytest.raises(UsageError, match="texts"):
+        with pytest.raises(UsageError, match="strings"):
             convert(shard, "des", tmp_path / "x.des", manifest=tmp_path / "other.json")
         convert(shard, "des", tmp_path / "y.des", manifest=manifest)
     assert not (tmp_path / "x.des").exists()
