@@ -580,8 +580,8 @@ class Shard(Displayed, ABC):
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content and their locations, in order; may read.
 
-        An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content has
-        one part per block. For an encoded array they are parts of its decoded elements (`decode_array`).
+        An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content
+        has one part per block. For an encoded array they are parts of its decoded elements (`decode_array`).
 
         Raises:
             FormatError: The stored bytes are corrupt.

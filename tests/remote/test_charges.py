@@ -122,7 +122,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_slow_server_is_told_and_given_up_on_request(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_server_is_told_and_given_up_on_request(
+    server: RangeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Below 1 KB/s for 30 seconds a line says so at once, and the file is read; with the flag the command ends."""
     address = server.put("/small.shard", SWH)
     assert run(["info", address]) == 0

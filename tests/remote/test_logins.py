@@ -176,3 +176,4 @@ def test_a_signature_of_azure(data: Path, capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr().err
     assert "signed address; it may have expired" in told
     assert "wrong" not in told
+

@@ -138,7 +138,9 @@ class Upload:
     def abort(self, upload: UnfinishedUpload) -> None:
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
-    def _pages(self, address: Address, operation: str, marks: dict[str, str], **given: Any) -> Iterator[dict[str, Any]]:
+    def _pages(
+        self, address: Address, operation: str, marks: dict[str, str], **given: Any
+    ) -> Iterator[dict[str, Any]]:
         given = given or {"Prefix": address.path}
         more: dict[str, Any] = {}
         while True:

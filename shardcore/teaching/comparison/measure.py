@@ -229,7 +229,9 @@ def written_with(found: Format, options: Options) -> dict[str, Any]:
     return given if dial is None else dial.options_for(str(given.pop(dial.name, dial.usual))) | given
 
 
-def measured(format: str, objects: Sequence[ComparedObject], options: Options, codec: str = USUAL) -> FormatRow:
+def measured(
+    format: str, objects: Sequence[ComparedObject], options: Options, codec: str = USUAL
+) -> FormatRow:
     row, found = blank(format, options, codec), format_of(format)
     try:
         written = written_with(found, with_codec(format, codec, options))

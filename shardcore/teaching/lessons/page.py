@@ -261,7 +261,7 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
     title = escape(shown(f"{name}: {_place(span)}" if name else _place(span)))
     yield f'<p class="muted">{title}</p>\n<pre>'
     yield from (f"{escape(row)}\n" for row in hex_rows(data, span.start, digits=10))
-    yield "</pre>\n" if stop == span.stop else f'</pre>\n<p class="muted">… of {plural(span.size, "byte")}</p>\n'
+    yield "</pre>\n" if stop == span.stop else f"</pre>\n<p class=\"muted\">… of {plural(span.size, 'byte')}</p>\n"
 
 
 def _place(span: Span, said: Callable[[str], str] = str) -> str:
@@ -300,3 +300,6 @@ def _local(token: Token, lesson: Lesson) -> Token:
             return Token("text", "", 0, content=token.content)
         token.attrs["src"] = f"data:{kind};base64,{base64.b64encode(found.read_bytes()).decode()}"
     return token
+
+
+

@@ -26,7 +26,9 @@ def decoder() -> Iterator[IsolatedDecoder]:
         yield made
 
 
-def decompress(decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None) -> bytes:
+def decompress(
+    decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None
+) -> bytes:
     """The uncompressed bytes of a chunk."""
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 

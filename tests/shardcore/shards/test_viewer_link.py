@@ -17,11 +17,7 @@ from tests.remote.servers import RangeServer
 VIEWER = "https://neuroglancer-demo.appspot.com/#!"
 LAYERS = [
     {"type": "image", "name": "raw", "source": "precomputed://gs://bucket/em"},
-    {
-        "type": "segmentation",
-        "name": 'it\'s "cells", 1_2',
-        "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"],
-    },
+    {"type": "segmentation", "name": "it's \"cells\", 1_2", "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"]},
     {"type": "annotation", "name": "points", "source": "local://annotations"},
 ]
 
@@ -31,7 +27,7 @@ def link(layers: object) -> str:
     return VIEWER + quote(json.dumps({"layers": layers, "showSlices": False}))
 
 
-FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer('it\'s "cells", 1_2', "segmentation", "s3://b/c/"))
+FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer("it's \"cells\", 1_2", "segmentation", "s3://b/c/"))
 
 
 def test_layers_with_precomputed_sources() -> None:

@@ -448,10 +448,8 @@ MDB_3: Answers = {
     5: reconstruction_of,
     6: lambda file: reconstruction_of(file) + 2 * 48,
     7: lambda file: file.at(LE4, reconstruction_of(file) + 2 * 48 + 36),
-    8: lambda _: (
-        "Neighbours in the table with the same truncated hash are also compared; if none fits, the file "
-        "is not in the shard"
-    ),
+    8: lambda _: "Neighbours in the table with the same truncated hash are also compared; if none fits, the file "
+    "is not in the shard",
     9: table_row,
     10: reconstruction_of,
     11: lambda file: file.at(LE4, reconstruction_of(file) + 48 + 40),
@@ -610,8 +608,6 @@ def holds_byte(file: File) -> Clicked:
 
 
 SCHEMES = ("Uncompressed", "LZ4", "BG4, then LZ4")
-
-
 def chunk_letters(file: File) -> str:
     """The first four letters of the chunk."""
     return (xorb(file.data(), file.key) or b"")[:4].decode()
