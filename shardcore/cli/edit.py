@@ -98,7 +98,7 @@ def truncate(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Cut off the bytes that follow the end of a shard.
+    """Remove the bytes that follow the end of a shard.
 
     Examples:
         shardcore truncate small.shard --dry-run

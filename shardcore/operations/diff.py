@@ -26,6 +26,8 @@ PARTS = 1000
 
 
 class DiffDepth(StrEnum):
+    """Depth of a comparison, cheapest first."""
+
     IDENTITY = "identity"
     """Equal by ETag and size; nothing else was read."""
     SIZES = "sizes"

@@ -38,6 +38,8 @@ _REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class DiffKind(StrEnum):
+    """Result of comparing one object."""
+
     EQUAL = "equal"
     MOVED = "moved"
     CHANGED = "changed"

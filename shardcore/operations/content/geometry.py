@@ -39,6 +39,7 @@ class GeometryContent(Content):
     """Content with points in space."""
 
     def geometry(self) -> Geometry:
+        """Return the geometry object that the format decoded."""
         raise NotImplementedError
 
     def points(self) -> NDArray[np.float32]:

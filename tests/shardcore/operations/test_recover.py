@@ -165,7 +165,7 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
     cut = Change.cut(start, path.stat().st_size)
     plain = saved(path, cut, format="des")
     assert not plain.items
-    assert any("nothing that was found claims" in note for note in plain.notes)
+    assert any("belong to no object" in note for note in plain.notes)
     (one,) = saved(path, cut, format="des", raw=True).items
     assert one.raw
     assert one.condition is Condition.UNCHECKED

@@ -84,9 +84,9 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
     [
         ("nonsense", r"line 2: it is not JSON"),
         ("[1]", r"line 2: \[1\] is not an object"),
-        ('{"key": "k"}', "line 2: there is no `path`"),
-        ('{"path": ""}', "line 2: there is no `path`"),
-        ('{"path": "a", "key": 5}', "line 2: a key is a text, not 5"),
+        ('{"key": "k"}', "line 2: `path` is missing"),
+        ('{"path": ""}', "line 2: `path` is missing"),
+        ('{"path": "a", "key": 5}', "line 2: a key must be a string, not 5"),
         ('{"path": "a", "colour": 1}', "line 2: des keeps meta, not 'colour'"),
         ('{"path": "", "key": "k", "error": "damaged"}', "line 2: 'k' has no file: damaged"),
         ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' has no object before it"),
