@@ -1,4 +1,4 @@
-"""Contents as JSON and as lines for people."""
+"""Output of contents as JSON and text."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LINES = 40
-"""Lines, rows and members that are printed for people."""
+"""Maximum lines, rows and members printed as text."""
 
 CORNER = 6
-"""Elements of each axis of an array that are printed."""
+"""Elements printed per axis of an array."""
 
 
 def content_json(found: Content) -> dict[str, Any]:
+    """Return the JSON form of a content, without its bytes."""
     told: dict[str, Any] = {
         "kind": found.kind, "title": found.title, "size": found.size if found.size >= 0 else None,
         "read": len(found.data), "note": found.note,
@@ -86,6 +87,7 @@ def content_json(found: Content) -> dict[str, Any]:
 
 
 def statistics(array: NDArray[Any]) -> dict[str, Any]:
+    """Return minimum, maximum and mean of the finite numbers of an array; for other types only the count."""
     told: dict[str, Any] = {"elements": int(array.size)}
     if array.size and array.dtype.kind in "iufb":
         values = array.astype(float) if array.dtype.kind == "b" else array
@@ -158,7 +160,7 @@ def _print_text(found: TextContent) -> None:
         from pygments.lexers import find_lexer_class
 
         lexer = find_lexer_class(found.language)
-        # Characters that steer a terminal are shown as escapes, without colours.
+        # Text with control characters is escaped and printed without colours.
         if lexer is not None and visible(text, keep="\n\t") == text:
             sys.stdout.write(highlight(text, lexer(), TerminalFormatter()))
             print_rest(len(found.line_starts), LINES, "line")

@@ -1,4 +1,4 @@
-"""Commands that change files that are there: delete, truncate, tombstone, undo. They ask first."""
+"""Commands that change files: delete, truncate, append, tombstone, undo. They ask for confirmation."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
+    """Return a clause about the journal: whether old bytes are kept, and how many edits can be undone."""
     from shardcore.writing.undo import kept_of
 
     journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
@@ -41,7 +42,7 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
 
 
 SHOWN_CHANGES = 20
-"""Changes that are shown before the question."""
+"""Maximum changes shown before the confirmation."""
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes without changing the file.")]
@@ -139,13 +140,19 @@ def undo(
         typer.Option(
             "--trust",
             help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
-            "restored from a backup), or makes FILE longer by more than 1 GiB of zeros.",
+            "restored from a backup), or extends FILE by more than 1 GiB of zeros.",
         ),
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
+    """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before.
+
+    Examples:
+        shardcore undo small.shard --dry-run
+        shardcore undo small.shard --yes
+    """
     from shardcore.operations.edit import refuse_address, take_back
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
@@ -160,7 +167,7 @@ def undo(
     def agreed(journal: Journal) -> None:
         _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
-    with progress_bar("putting back") as progress:
+    with progress_bar("undoing") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
         return tell_edited(file, done, as_json=json)
@@ -180,6 +187,7 @@ def _ended(journal: Journal) -> str:
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
+    """Remove the journals of a file; return the exit code."""
     from shardcore.writing.undo import purge
 
     found = purge(path, dry_run=True)
@@ -256,7 +264,7 @@ def tombstone(
             told = one.told()
             print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
             old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
-            # Without its two names.
+            # Skip the two header lines with file names.
             for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
                 print_line(f"  {line if line[0] != '@' else '…'}")
     elif json:
@@ -268,17 +276,14 @@ def tombstone(
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """An edit as a command line requests it.
+    """Arguments of an edit.
 
     Attributes:
         name: The verb.
-        keys: The objects; None for a verb that takes none.
-        paths: The files of a verb that takes files.
-        yes: Whether nobody is asked.
-        dry_run: Whether nothing is changed.
-        no_undo: Whether the old bytes are not kept.
-        hard_links: Whether a file with several names is edited.
-        audit: Note for the audit log, or None.
+        keys: The objects; None for a verb without keys.
+        paths: Files of a verb that takes files.
+        yes: Whether confirmation is skipped.
+        audit: Entry for the audit log, or None.
     """
 
     name: str
@@ -292,13 +297,14 @@ class EditArguments:
 
 
 def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
+    """Show an edit, ask for confirmation and run it; return the exit code."""
     from shardcore.operations.edit import change as change_file
 
     with ExitStack() as bar:
         bars: list[Progress] = []
 
         def begin(edit: Edit | Journal) -> bool:
-            # No bar while the user is asked.
+            # No progress bar while asking for confirmation.
             bars.clear()
             bar.close()
             return agreed(edit, given, as_json=as_json)
@@ -332,6 +338,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
+    """Show an edit and ask; UsageError without a terminal or `--yes`."""
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):
@@ -355,6 +362,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
 
 
 def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
+    """Print the edited file and the result of verifying it; return the exit code."""
     from shardcore.model.finding import Severity
 
     for finding in done.report.findings if done.report is not None else ():

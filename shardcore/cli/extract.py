@@ -1,4 +1,4 @@
-"""Commands that take objects out: ls, get, extract."""
+"""Commands `ls`, `get` and `extract`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 FEW_ROWS = 10_000
-"""Up to this many rows are listed without loading the index first."""
+"""Maximum rows listed without loading the index first."""
 
 
 @opens
@@ -97,9 +97,9 @@ def ls(
             shard.tasks = tasks
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
-        # Of a folder of very many files the rows are printed while these are opened.
+        # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
-        # What slots without object are (swh) is known from the whole index alone.
+        # Whether a slot is unused or deleted (swh) needs the whole index.
         few = limit is not None and limit <= FEW_ROWS and not everything
         if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
@@ -276,6 +276,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
 
 
 def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
+    """Print a line per file; return the number of files, the number of failures, and whether the source was lost."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
     try:
@@ -335,5 +336,6 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
+    """Refuse a range that begins after the end; a range that ends after it is cut."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

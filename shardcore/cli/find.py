@@ -1,4 +1,4 @@
-"""The command that searches for a key in many files: find."""
+"""Command `find`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Find the files and folders that hold a key; exit code 1 if none does, 4 if a source is unreachable.
+    """Find the files and folders that contain a key; exit code 1 if none does, 4 if a source is unreachable.
 
     Examples:
         shardcore find 2090 archive small.shard
@@ -53,6 +53,7 @@ def find(
 
 
 def _print(hit: Any, *, json: bool) -> None:
+    """Print one hit immediately, so that programs can read hits from a pipe as they are found."""
     if json:
         print_json(_hit_json(hit))
     elif hit.ref is not None:

@@ -1,4 +1,4 @@
-"""Meshes, skeletons and annotations as JSON and as lines for people."""
+"""Output of meshes, skeletons and annotations as JSON and text."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shardcore.operations.content.geometry import (
 )
 
 ROWS = 20
-"""Fragments, vertices and annotations that are printed for people."""
+"""Maximum fragments, vertices and annotations printed as text."""
 
 MOST_JSON = 10_000
-"""Fragments and annotations in JSON."""
+"""Maximum fragments and annotations in JSON."""
 
 
 def geometry_json(found: GeometryContent) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
 
 
 def json_numbers(values: Any) -> Any:
+    """Return numbers as JSON values; NaN and infinity become None."""
     if values.ndim:
         return [json_numbers(one) for one in values]
     if values.dtype.kind in "iu":

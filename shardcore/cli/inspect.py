@@ -1,4 +1,4 @@
-"""Commands that look: info, tree, explain, trace, verify, locate."""
+"""Commands `info`, `tree`, `explain`, `trace`, `verify` and `locate`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
 
 _INDENT = "    "
 _WIDE = 36
-"""Letters of a value beyond which its meaning is not aligned with those of the others."""
+"""Maximum width of a value whose meaning is aligned with the others."""
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
@@ -116,6 +116,7 @@ def trace_lines(
 
 
 def cost_text(cost: ColdCost) -> str:
+    """Return a cost as text: `2 requests, 66,127 bytes, 2 round trips`."""
     if not cost.requests:
         return "no requests"
     size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round trip")
@@ -181,19 +182,19 @@ def lead_lines(leads: Leads) -> Iterator[str]:
 
 
 SMALL_INDEX = 64 << 20
-"""Indices of up to this many bytes are loaded without being requested."""
+"""Maximum size of an index that is loaded automatically."""
 
 MANY_NODES = 10_000
-"""Nodes of a tree that are printed unless more are requested."""
+"""Default of `--nodes`."""
 
 FIELD_LETTERS = 10_000
-"""Letters of a field that are printed for people; JSON has all of them."""
+"""Maximum characters of a field printed as text; JSON has all."""
 
 MOST_FIELDS = 256
-"""Fields of a section that are looked at for their texts."""
+"""Maximum fields of a section searched for texts."""
 
 ENDS_AT_SECTION = 2
-"""A path of this many nodes is the file and a section."""
+"""Length of a path from the file to a section."""
 
 
 @opens
@@ -285,7 +286,7 @@ def explain(
 
     number = whole_number(offset)
     if number is None:
-        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {short(offset)}")
+        raise UsageError(f"an offset must be a number such as 4096 or 0x1000, not {short(offset)}")
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if shard.source is None and not source:
@@ -339,7 +340,7 @@ def trace(
 
     with how.open_rest(uri) as shard:
         told = shard.trace(key)
-        # What the lookup just fetched of a remote file is not fetched again.
+        # Ranges of a remote file that the lookup fetched are cached.
         paid = cold_trace(shard, key, fetch=True) if cold else None
     if json:
         tell_json(trace_json(told, paid))
@@ -397,6 +398,7 @@ def verify(
 
 
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
+    """Verify a shard or data set; workers verify only what opens without damage."""
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import member_report
 
@@ -461,6 +463,7 @@ def locate(
 
 
 def _refuse_unknown(shard: Shard) -> None:
+    """Raise the error of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
 
@@ -475,6 +478,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
+    """Load the index unless it is large; damage in it is shown by the tree."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
@@ -486,7 +490,7 @@ def _count(shard: Shard) -> None:
         _load(shard)
         return
     if not shard.joins:
-        # The files of a bcolz column or table are counted by their names.
+        # The objects of a bcolz column or table are counted by file names.
         if shard.declared_objects is None:
             _load(shard)
         return
@@ -505,10 +509,11 @@ def _load(shard: Shard) -> None:
 def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
-    return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+    return f"{text[:FIELD_LETTERS]}… ({len(text)} characters; --json has all)"
 
 
 def _decoded_fields(shard: Shard) -> dict[str, str]:
+    """Return the texts of the tree for numeric header fields: `2 crc32`, `never expires`."""
     found: dict[str, str] = {}
     if shard.source is None:
         return found
@@ -527,6 +532,7 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
 
 
 def _field_text(value: Value) -> str:
+    """Return the value of a header field; byte strings of letters as text, others in hex."""
     return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Commands that write new shards: pack, convert, rekey."""
+"""Commands `pack`, `convert` and `rekey`."""
 
 from __future__ import annotations
 
@@ -45,15 +45,16 @@ if TYPE_CHECKING:
 
 ESTIMATE = "≈ "
 MOST_TOLD = 20
-"""Inputs that were skipped, for people."""
+"""Maximum skipped inputs printed as text."""
 
 WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
 
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return completions of `-O`, with values where there are few."""
     from shardcore.shards.registry import format_of
 
-    # The arguments before an option without its value are not parsed.
+    # Arguments before an incomplete option are not parsed.
     name = next((word for word in (ctx.params.get("format_name"), *ctx.args) if word in FORMATS), "")
     found = format_of(name).options_for(OptionPurpose.WRITE) if name else ()
     pairs = [f"{one.name}={value}" for one in found if not one.hidden for value in one.choices or ("",)]
@@ -143,14 +144,14 @@ def pack(
         if report_path == report or not report_path or not report_path.exists():
             return sent(done, target, as_json=json)
         write_text_to("-", report_path.read_text(encoding="utf-8"))
-        # Standard output is the report alone.
+        # Standard output contains only the report.
         with redirect_stdout(sys.stderr):
             return sent(done, target, as_json=json)
 
 
 @contextmanager
 def _report_file(report: Path | None) -> Iterator[Path | None]:
-    """The file of a report; for standard output a temporary one."""
+    """Yield the file of a report; for standard output, a temporary one."""
     if str(report) != "-":
         yield report
         return
@@ -247,7 +248,7 @@ def rekey(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both.
+    """Rewrite a Xet shard with an HMAC key for its chunk hashes, another expiry, or both.
 
     Examples:
         shardcore rekey store.mdb new.mdb --expiry 2027-01-01
@@ -276,6 +277,7 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
+    """Return the options of `-O` and the flags with the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.registry import format_of
     from shardcore.sources.remote.address import is_address
     from shardcore.sources.where import text_at
@@ -294,12 +296,14 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
+    """Upload the result unless it has errors, and print it; return the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return tell_packed(done, target.path, as_json=as_json, named=target.named)
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+    """Print the result or the plan; return the exit code. `named` returns the name of a path for display."""
     for note in done.notes:
         warn(note)
     if done.plan is not None:
@@ -345,7 +349,7 @@ def _tell_report(report: Report | None) -> int:
         return 0
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
-            warn(f"what was written has an error: {finding.code}: {finding.message}")
+            warn(f"the result has an error: {finding.code}: {finding.message}")
     return 1
 
 

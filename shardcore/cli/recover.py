@@ -1,4 +1,4 @@
-"""The command that extracts what is left of a damaged file: recover."""
+"""Command `recover`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _sum_up(done: Salvage) -> None:
     counts = done.counts
     parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
-    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} of unclaimed bytes" if done.raw else ""
+    stretches = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
     found = len(done.items) - done.raw
     what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
     tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")

@@ -198,7 +198,7 @@ class ManifestReader:
         for name in [name for name in facts if name not in self._declared]:
             foreign = self.header.get("format", self._format) != self._format
             if not foreign:
-                there = ", ".join(sorted(self._declared)) or "no facts"
+                there = ", ".join(sorted(self._declared)) or "none"
                 raise self._wrong(number, f"{self._format} cannot store {short(name)} (supported: {there})")
             self.dropped[name] = self.dropped.get(name, 0) + bool(facts.pop(name))
         return facts

@@ -21,7 +21,7 @@ BLP_KEY = (
     "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, "
     "or `all`"
 )
-NUMBER = "an offset is the number of a byte, such as 4096 or 0x1000"
+NUMBER = "an offset must be a number such as 4096 or 0x1000"
 KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
 
 PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\bTrue\b|Error\b|\bb'|\\\\")
@@ -105,7 +105,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (1, f"not in this data set: {ABSENT}, in none of the 2 files that may contain it", ["get", "CAS", ABSENT]),
     (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
     (1, "'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
-    (4, "(looked beside the shard); --xorbs DIR names the folder that holds them", ["get", "LONELY", "FILEHASH"]),
+    (4, "(looked beside the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
     (4, "(looked in NOTHING)", ["get", "LONELY", "FILEHASH", "--xorbs", "NOTHING"]),
     # --- keys in a file ---
     (4, "cannot open nofile: No such file or directory", ["get", "SWH", "--keys", "nofile"]),
@@ -129,8 +129,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "unknown source 'no.des'", ["tree", "STORE", "--in", "no.des"]),
     # --- parts, ranges, kinds ---
     (2, "--range 5:2: A exceeds B", ["get", "SWH", A, "--range", "5:2"]),
-    (2, "--range is A:B, two offsets of bytes, not '5'", ["get", "SWH", A, "--range", "5"]),
-    (2, "--range is A:B, two offsets of bytes, not '-1:5'", ["get", "SWH", A, "--range=-1:5"]),
+    (2, "--range must be A:B, two byte offsets, not '5'", ["get", "SWH", A, "--range", "5"]),
+    (2, "--range must be A:B, two byte offsets, not '-1:5'", ["get", "SWH", A, "--range=-1:5"]),
     (2, f"--range begins at 5; '{A}' has 1 bytes", ["get", "SWH", A, "--range", "5:9"]),
     (2, "has no part 'fragments' (available: none", ["get", "SWH", A, "--part", "fragments"]),
     (2, "no objects of kind 'xorb' here, only object", ["ls", "SWH", "--kind", "xorb"]),

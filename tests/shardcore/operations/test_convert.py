@@ -388,6 +388,6 @@ def test_equal_uids_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixtur
     """Two objects with one uid cannot keep it: the error names the option that makes other keys, which works."""
     path = put(tmp_path, "x.des", shard(b"xy", [entry(b"a", 8, 1, NONE, 1), entry(b"a", 9, 1, NONE, 1)]))
     assert run(["convert", str(path), "des", str(tmp_path / "y.des")]) == 2
-    assert "have the same uid, 'a'; --key sha256, number or name makes others" in capsys.readouterr().err
+    assert "have the same uid, 'a'; --key sha256, number or name creates others" in capsys.readouterr().err
     assert run(["convert", str(path), "des", str(tmp_path / "y.des"), "--key", "number"]) == 0
     assert contents(tmp_path / "y.des") == {"0": b"x", "1": b"y"}

@@ -582,7 +582,7 @@ def test_names_that_a_format_cannot_hold(tmp_path: Path, capsys: pytest.CaptureF
             writer.add(key, b"data")
         command = ["convert", str(tmp_path / f"{number}.des"), "bloscpack", f"{tmp_path}/{number}/"]
         assert run(command) == 2
-        assert "--key sha256, number or name makes others" in capsys.readouterr().err
+        assert "--key sha256, number or name creates others" in capsys.readouterr().err
         assert run([*command, "--key", "number"]) == 0
         with shardcore.open(tmp_path / str(number)) as shard:
             assert shard.read(shard.find("0")) == b"data"
