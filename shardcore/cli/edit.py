@@ -187,7 +187,6 @@ def _ended(journal: Journal) -> str:
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
-    """Remove the journals of a file; return the exit code."""
     from shardcore.writing.undo import purge
 
     found = purge(path, dry_run=True)
@@ -338,7 +337,6 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
-    """Show an edit and ask; UsageError without a terminal or `--yes`."""
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):

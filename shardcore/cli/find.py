@@ -53,7 +53,6 @@ def find(
 
 
 def _print(hit: Any, *, json: bool) -> None:
-    """Print one hit immediately, so that programs can read hits from a pipe as they are found."""
     if json:
         print_json(_hit_json(hit))
     elif hit.ref is not None:

@@ -463,7 +463,6 @@ def locate(
 
 
 def _refuse_unknown(shard: Shard) -> None:
-    """Raise the error of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
 

@@ -110,7 +110,6 @@ class Commands(TyperGroup):
         self.commands = LoadedCommands()  # type: ignore[assignment]  # none is added later
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names without importing the commands, for completion."""
         return list(self.commands)
 
     def get_params(self, ctx: Any) -> Any:

@@ -115,7 +115,6 @@ def list_rows(
 def list_members(
     shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool, human: bool = False
 ) -> int:
-    """Print the rows of a data set, shard by shard in order; return the number of errors."""
     printing = _Printing(shard, asked, skip, limit, as_json, human)
     if limit == 0:
         return 0

@@ -83,7 +83,7 @@ def writable(out: str) -> Address:
 
 @contextmanager
 def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
-    """Connect to an object store for writing."""
+    """Yield the connection to an object store that is written to."""
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.session import RemoteSession
     from shardcore.sources.remote.upload import AT_ONCE, Upload

@@ -40,7 +40,6 @@ class Segments:
 
     @property
     def lengths(self) -> I64:
-        """Bytes of the longer side of each segment."""
         longer: I64 = np.maximum(self.first[:, 1] - self.first[:, 0], self.second[:, 1] - self.second[:, 0])
         return longer
 
@@ -203,11 +202,7 @@ def byte_diff(
 ) -> ByteDiff:
     """Align the bytes of two shards, or of one shard (`members`) in each of two data sets.
 
-    An object is aligned with its match, wherever that is stored. Bytes between objects belong to the next object.
-    Sections without objects are aligned by name.
-
-    Raises:
-        ShardError: The files cannot be opened.
+    An object is aligned with its match; bytes before an object go with it; other sections are aligned by name.
     """
     shards = first, second
     sources = [shard.bytes_of(name) for shard, name in zip(shards, members, strict=True)]
@@ -342,7 +337,6 @@ def _spans_at(pieces: _Pieces, places: I64) -> I64:
 
 
 def _merged(first: I64, second: I64, section: I64) -> Segments:
-    """Merge neighbouring segments of one section that are contiguous in both files."""
     if not len(first):
         return Segments(first, second)
     even = (first[:, 1] - first[:, 0]) == (second[:, 1] - second[:, 0])

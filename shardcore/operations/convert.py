@@ -398,7 +398,6 @@ class _Source:
             self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
 
     def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
-        """Return an object with the key and metadata that it had before an earlier conversion."""
         told, key = taken.told, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
         # Metadata added by the format in between does not belong to the original.
@@ -470,7 +469,6 @@ class _Source:
         return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split metadata into what the format can store and the rest."""
         mine: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for name, value in given.items():

@@ -194,7 +194,6 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterat
 
 
 def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
-    """Return an object whose content is read when the writer requests it."""
 
     def content(part: str) -> Content:
         if part:

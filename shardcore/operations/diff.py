@@ -127,13 +127,7 @@ class ShardDiff(Displayed):
         return numbers[np.argsort(ranks[numbers], kind="stable")]
 
     def objects(self, first: Shard, second: Shard, numbers: I64 | None = None) -> Iterator[ObjectDiff]:
-        """Yield objects that differ.
-
-        Args:
-            first: The first shard.
-            second: The second shard.
-            numbers: Numbers of objects; default: all of `differing`.
-        """
+        """Yield objects that differ; `numbers` default to all of `differing`."""
         chosen = self.differing if numbers is None else numbers
         for begin in range(0, len(chosen), KEYS):
             part = chosen[begin : begin + KEYS]
@@ -317,10 +311,7 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
 
 
 def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, Value | None], ...]:
-    """Return the header fields of two shards side by side: name, first value, second value.
-
-    Fields of different formats are not compared: those of both are listed, after the format.
-    """
+    """Return the header fields of two shards as (name, first, second); fields of different formats are not compared."""
     one: dict[str, Value | None] = dict(first.fields)
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:

@@ -59,13 +59,10 @@ class DiffSide:
     """Objects of one shard that are compared; arrays have one entry per object.
 
     Attributes:
-        shard: The shard or data set.
-        row: Row numbers, int64.
-        start: First stored byte, int64; -1 if the object is not stored in one range.
-        stop: One past the last one, int64.
-        size: Uncompressed bytes, int64; -1 if unknown.
-        codec: Index into `Objects.codecs`, uint8.
-        member: Index into `DataSet.members`, int32; zeros for a single shard.
+        start: First stored byte; -1 if the object is not stored in one range.
+        size: Uncompressed bytes; -1 if unknown.
+        codec: Index into `Objects.codecs`.
+        member: Index into `DataSet.members`; zeros for a single shard.
         raw: Whether the stored bytes are the content.
     """
 
@@ -92,10 +89,6 @@ class DiffSide:
         return self.shard.source
 
     def key_numbers(self, *, encoded: bool) -> NDArray[np.uint64]:
-        """Return two numbers per object from its key and the count of earlier equal keys, uint64 of shape `(n, 2)`.
-
-        With `encoded`, keys are hashed in `Objects.key_encoding`, otherwise as text.
-        """
         hashes = np.zeros((len(self), 2), np.uint64)
         for first in range(0, len(self), KEYS):
             hashes[first : first + KEYS] = self.keys(slice(first, first + KEYS), encoded=encoded).hashes()
@@ -112,10 +105,7 @@ class DiffSide:
 
 
 def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:
-    """Load the index of a shard and return its objects.
-
-    With `sizes`, sizes that the index does not contain are read from the objects.
-    """
+    """Load the index of a shard and return its objects; with `sizes`, missing sizes are read from the objects."""
     shard.load_index(progress)
     objects = shard.objects
     # Tombstoned objects are compared only if the shard was opened to return them.
@@ -210,10 +200,7 @@ def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
 
 
 def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
-    """Return which pairs have the same stored bytes; False if one is not stored in one range.
-
-    `a` and `b` are positions in the two sides.
-    """
+    """Return which pairs (positions in both sides) have the same stored bytes; False if one is not in one range."""
     same = np.zeros(len(a), np.bool_)
     length = one.stop[a] - one.start[a]
     here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
@@ -233,7 +220,6 @@ def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progr
 
 
 def _alike(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Compare pairs of one batch; ranges beyond the end of their file are unequal."""
     left, right = one.source(int(one.member[a[0]])), other.source(int(other.member[b[0]]))
     inside = (one.stop[a] <= left.size) & (other.stop[b] <= right.size)
     if inside.all():

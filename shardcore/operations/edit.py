@@ -327,10 +327,7 @@ def change(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Run an edit under the lock of the file, and verify the index afterwards.
-
-    `agreed` is called before anything is written; it returns whether to continue.
-    """
+    """Run an edit under the lock of the file, and verify the index. `agreed` returns whether to continue."""
     refuse_address(path)
     texts = _texts(opened, keys)
     with ExitStack() as stack:

@@ -53,8 +53,6 @@ class KeyHit:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """File or data set to search; `named` if the caller named it itself, not a parent folder."""
-
     path: str
     named: bool = False
     error: ShardError | None = None

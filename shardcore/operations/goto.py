@@ -73,7 +73,6 @@ def evaluate(text: str, places: GotoNames) -> int:
 
 
 def calculate(text: str) -> int:
-    """Return the value of an arithmetic expression without names; GotoError if it is invalid."""
     return _Parser(text, GotoNames(0)).whole()
 
 

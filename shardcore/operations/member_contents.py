@@ -72,7 +72,6 @@ class KeysSeen:
 
 
 def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Return the rows to convert, and the numbers left out: kinds that are parts of others, deleted objects."""
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
     outer, left, unused = outer_kinds(objects), dict[str, int](), 0
@@ -171,10 +170,7 @@ def whole_told(member: Shard, key: str | None) -> Told:
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
-    """Return the contents by part, in the original pieces; None if they exceed `room` bytes.
-
-    A writer may produce other bytes for other pieces.
-    """
+    """Return the contents by part; None if they exceed `room` bytes. Pieces are kept: a writer may depend on them."""
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

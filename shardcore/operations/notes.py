@@ -73,12 +73,10 @@ class ContentIdentity:
 
 @dataclass(frozen=True, slots=True)
 class NoteBook:
-    """Notes on one file or data set.
+    """Notes on one file or data set, sorted by source and offset.
 
     Attributes:
         path: The notes file; it exists once there is a note.
-        identity: Identity of the annotated content; None until there are notes.
-        notes: Sorted by source and offset.
         beside: Path of a notes file beside the file; None if the file is not local.
         changed: Whether the notes beside the file were written for another content.
     """
@@ -118,10 +116,7 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
-    """Return the notes on an opened file or data set; those beside the file take precedence.
-
-    Bytes are read only if the data folder has notes on a file of this size. A sandbox has the notes of its file.
-    """
+    """Return the notes; those beside the file take precedence. Reads bytes only if notes exist for its size."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         stored = _read(beside)

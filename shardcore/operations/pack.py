@@ -233,7 +233,6 @@ def add_items(
     total: int = 0,
     progress: Progress = no_progress,
 ) -> None:
-    """Add objects to a writer, and record the key of each in the result manifest."""
     check = writes_of(found).check_key if left_out.skip else None
     added = False
     for number, item in enumerate(items):

@@ -221,12 +221,13 @@ def salvage(
 ) -> Salvage:
     """Recover intact objects of a file into a folder, and unverified ones into its sub-folder `unchecked`.
 
-    Existing files are never replaced. The report is written as `salvage.json`.
+    Existing files are never replaced. The report is `salvage.json`. Without `folder`, nothing is written. The format is
+    detected by recoverable objects if the beginning of the file is damaged.
 
     Args:
         where: A path, an address, bytes, or a `Source`.
         folder: Target folder, created if missing; None for a dry run.
-        format: Name of the format; default: detected, by recoverable objects if the beginning is damaged.
+        format: Name of the format.
         limit: Maximum uncompressed bytes of one object.
         raw: Whether unclaimed byte ranges are extracted, if the format can store uncompressed payloads there.
         progress: Called often; may raise `Cancelled`.
@@ -236,9 +237,8 @@ def salvage(
 
     Raises:
         UsageError: It is a folder, or no format finds anything.
-        NotAShard: No format finds anything, and it is another kind of file.
-        SourceError: The bytes cannot be read, or a file cannot be written. Files written before stay, without a report;
-            `partial` has their results.
+        NotAShard: It is another kind of file.
+        SourceError: The bytes cannot be read, or a file cannot be written; `partial` has the results so far.
     """
     source = source_of(where, remote, tape)
     if isinstance(source, Folder):
@@ -374,7 +374,6 @@ class _Saver:
         return (f"{many} not read: the total size far exceeds the file",) if self._over else ()
 
     def save(self, found: SalvagedObject) -> Saved:
-        """Read one object completely, and write it if it is intact or unverified."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
             facts: dict[str, Any] = {

@@ -114,10 +114,7 @@ def _number_name(kind: str, order: str) -> str:
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
-    """Return a number in all widths from 16 bits that fit, in both byte orders; the widest first.
-
-    A text with its own type (`u32:512`, `u32be:512`) is searched only as that.
-    """
+    """Return a number in all widths from 16 bits that fit, in both byte orders, the widest first."""
     match = _NUMBER.fullmatch(text.strip())
     kinds: Sequence[str]
     if match:
@@ -192,10 +189,7 @@ class NextHit(NamedTuple):
 
 
 def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets of any of several patterns, ascending, and the number of the pattern of each.
-
-    A hit inside another one is left out: the 32 bits of a number within its 64 bits are the same hit.
-    """
+    """Return offsets of several patterns, ascending, with the pattern numbers; hits inside another one are left out."""
     parts = [find_in(data, pattern) for pattern in patterns]
     if len(parts) == 1:
         return parts[0], np.zeros(len(parts[0]), np.int64)
@@ -275,10 +269,7 @@ def find_next(
 
 
 class ContentHit(NamedTuple):
-    """Hit at an offset of the uncompressed content of an object.
-
-    `span` are its bytes in the decoded source, else in the stored bytes; None if neither has the content in one piece.
-    """
+    """Hit in an uncompressed content; `span` is None if neither decoded nor stored bytes have it in one piece."""
 
     row: int
     offset: int
@@ -356,7 +347,6 @@ _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
-    """Return the hits that begin in `[at, stop)`."""
     reach = max(pattern.size for pattern in patterns) - 1
     # Start earlier: a hit inside one that begins before `at` does not count.
     first = max(at - reach, 0) if len(patterns) > 1 else at
@@ -366,7 +356,6 @@ def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) ->
 
 
 def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
-    """Yield the hits per chunk, from `start` and around, with the offset that they count from."""
     total, done = source.size, 0
     for first, last in ((start, source.size), (0, start)):
         for at in range(first, last, chunk):

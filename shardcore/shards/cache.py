@@ -56,7 +56,6 @@ class Once(Generic[T]):
         return self._made[0]
 
     def put(self, value: T) -> None:
-        """Set the value, unless there is one already."""
         with self._lock:
             if not self._made:
                 self._made = (value,)
@@ -133,7 +132,6 @@ class LruCache(Generic[K, T]):
             return self._kept[key][0]
 
     def drop(self, key: K, value: T) -> None:
-        """Remove a value if it is still the one of its key."""
         with self._lock:
             if key in self._kept and self._kept[key][0] is value:
                 self._size -= self._kept.pop(key)[1]

@@ -79,7 +79,6 @@ class DataSetFile(Protocol):
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
-    """Return the byte share of each file, largest first; the files after `MOST_FILES` are one share."""
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
     shares = [Share(Use.DATA, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
     if rest := ordered[MOST_FILES:]:
@@ -469,7 +468,6 @@ class DataSet(Shard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Number of members."""
         return {"dataset.members": len(self.members)}
 
     @property
@@ -538,13 +536,7 @@ class DataSet(Shard):
         self._counted, self._unreadable = total, unreadable
 
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
-        """Return the byte budget of all files together; reads the index of each of them.
-
-        Members that fail are left out and listed in `unreadable`.
-
-        Raises:
-            SourceError: The data set is closed.
-        """
+        """Return the byte budget of all files together; reads their indexes. See `count_objects`."""
         found, unreadable = [], dict[str, ShardError]()
         with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:

@@ -152,5 +152,4 @@ class FileShard(Shard):
 
 @cache
 def _module(package: str, name: str) -> Any:
-    """Import a module of a format; None if it does not exist."""
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None

@@ -82,14 +82,12 @@ class JoinedObjects(Objects):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Names by shard number; empty for shards that are not joined."""
         names = [""] * (1 + max((number for _, number, _ in self._parts), default=0))
         for name, number, _ in self._parts:
             names[number] = name
         return names
 
     def first_row(self, name: str) -> int:
-        """Return the first row of a shard; 0 if it is not joined."""
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:

@@ -117,7 +117,6 @@ def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -
 
 
 def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
-    """Return the requested rows of a shard, whose index must be loaded."""
     member.load_index()
     objects = member.objects
     if len(objects) > asked.most:
@@ -150,7 +149,6 @@ def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
 
 
 def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
-    """Yield rows as objects; an unreadable row has its error, but SourceError is raised if the source is lost."""
     for ref in member.objects.each_ref(rows):
         if isinstance(ref, ShardError) and ends_reading(ref):
             raise ref

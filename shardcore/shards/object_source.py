@@ -267,7 +267,6 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
 
 
 def _stored_span(shard: Shard, ref: ObjectRef) -> Span | None:
-    """Return the location of a content; None if it must be decoded or has several parts."""
     if ref.codec != "none" or not ref.spans or ref.spans[0].size != ref.size or ref.size <= 0:
         return None
     try:

@@ -91,7 +91,6 @@ def _shown(value: bytes) -> str:
 
 
 def _mds(probe: PrefetchedSource, head: bytes) -> str:
-    """Detect MosaicML shards by their sample offsets, and the JSON between these and the first sample."""
     numbers = struct.unpack_from(f"<{len(head) // 4}I", head)
     if len(numbers) < 2 or not 0 < numbers[0] < probe.size // 4:
         return ""
@@ -104,7 +103,6 @@ def _mds(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _blosc(probe: PrefetchedSource, head: bytes) -> str:
-    """Detect a Blosc chunk by the lengths in its header; the last is the size of the file."""
     if len(head) < 16 or head[0] not in range(1, 7):
         return ""
     _, block, stored = struct.unpack_from("<III", head, 4)

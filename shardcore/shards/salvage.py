@@ -59,7 +59,7 @@ def _nobody(source: Source) -> Shard:
 
 
 class Condition(Enum):
-    """Condition of a recovered object."""
+    """Condition of an object found in a damaged file."""
 
     WHOLE = "whole"
     """All bytes are confirmed by a checksum in the file."""

@@ -52,8 +52,6 @@ _SECTION_TONES = {
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Byte that a value refers to; `section` if a section may begin there."""
-
     name: str
     item: str
     byte: int

@@ -94,7 +94,6 @@ class TaskPool:
             return next(results)
 
     def check_keys(self, ticket: ShardTicket) -> None:
-        """Refuse a ticket with credentials, unless they may be sent."""
         if not self._keys:
             check_keys(ticket)
 
@@ -102,7 +101,6 @@ class TaskPool:
         return TaskLimits(remote, log)
 
     def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
-        """Yield the results of calls, in order; functions and arguments must be picklable."""
         rest, sent, lost = iter(calls), deque[Call[R]](), 0
 
         def more() -> Iterator[Call[R]]:

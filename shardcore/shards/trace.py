@@ -62,7 +62,6 @@ NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
 def _brief(member: str) -> str:
-    """Return the name of a member for a sentence; a hash is shortened."""
     return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
 
 
@@ -240,7 +239,6 @@ class Look:
         self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
-        """Create the drawings of the steps from index `first` on."""
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
@@ -287,7 +285,6 @@ def tell(
 
 
 def placed_step(step: Step, member: str) -> Step:
-    """Return a step of a member with sources named as in the data set."""
     from shardcore.model.drawing import moved
 
     drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None

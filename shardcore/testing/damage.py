@@ -25,7 +25,6 @@ def mutations(data: bytes, *, seed: int, count: int) -> Iterator[bytes]:
 
 
 def mutated(data: bytes, dice: random.Random) -> bytes:
-    """Return one mutation."""
     out = bytearray(data)
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         if not out:

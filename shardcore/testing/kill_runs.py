@@ -36,7 +36,6 @@ def place_of(cls: type) -> str:
 
 
 def loaded(place: str) -> Any:
-    """Load the class of `place_of`."""
     path, _, name = place.rpartition("::")
     spec = importlib.util.spec_from_file_location("killed_contract", path)
     if spec is None or spec.loader is None:

@@ -112,7 +112,6 @@ class ShardContract(CommonContract):
         return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def damaged(self, data: bytes, sample: Path) -> Source:
-        """Return damaged bytes as a source in place of a sample."""
         return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def first_keys(self, sample: Path, count: int) -> list[str]:

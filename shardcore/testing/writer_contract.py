@@ -53,16 +53,13 @@ class WriterContract:
         raise NotImplementedError
 
     def facts(self, row: int) -> dict[str, Any]:
-        """Return the metadata of object `row`."""
         return {}
 
     def created(self, target: Path | None) -> Writer:
-        """Return a writer for a target."""
         folder = self.suffix.endswith("/")
         return shardcore.create(target, format=self.format, folder=folder, **self.options)
 
     def target(self, folder: Path, name: str = "out") -> Path:
-        """Return a target in a folder."""
         return folder / (name + self.suffix.rstrip("/"))
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:

@@ -55,7 +55,6 @@ class Labels:
         self._rows = array("Q")
 
     def note(self, row: int, label: str) -> None:
-        """Store the label of a row; rows must come in order."""
         if label:
             self._texts.append(label.encode("utf-8", "surrogatepass"))
             self._rows.append(row)

@@ -129,7 +129,6 @@ class Replaced:
         self._members = members if folder else None
 
     def __bool__(self) -> bool:
-        """Return whether anything that could be replaced exists."""
         return self._place is not None
 
     def __contains__(self, path: Path) -> bool:

@@ -76,7 +76,6 @@ class InputItem:
 
     @property
     def old_key(self) -> str | None:
-        """The key in the source."""
         return self.was if self.was is not None else self.key
 
     @property

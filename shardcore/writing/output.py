@@ -273,7 +273,6 @@ class Output:
             file.move(final)
 
     def _placed(self, final: Path) -> Path:
-        """Return the final path of a file."""
         if self._staged is None or self.target is None:
             return final
         root = self.target if self.folder else self.target.parent
@@ -344,7 +343,6 @@ class Output:
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a regular file; -1 if there is none."""
     try:
         return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
     except OSError:

@@ -650,9 +650,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
     if fits and journal.done:
         fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
     if not fits:
-        raise UsageError(
-            f"{journal.path} was changed after the edit of {journal.undo_path.name}: not undone"
-        )
+        raise UsageError(f"{journal.path} was changed after the edit of {journal.undo_path.name}: not undone")
     holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
     if holes > MOST_HOLES and not trust:
         raise UsageError(

@@ -174,7 +174,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _complete(self) -> None:
-        """Write the rest, and complete each file with the number of its objects."""
+        """Write the rest, and call `complete` of each file with the number of its objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Complete the shard: its files get their final names.

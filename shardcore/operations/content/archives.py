@@ -72,7 +72,6 @@ def _zip_codec(objects: ZipObjects, row: int) -> str:
 
 
 def tar_content(data: bytes, size: int) -> Content:
-    """Return the members of a tar file that were read; a truncated one gets a note."""
     members: list[ArchiveMember] = []
     note = ""
     try:

@@ -131,13 +131,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
 
 
 def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
-    """Recognise bytes; see `content`.
-
-    Args:
-        data: All bytes, or the beginning of them.
-        name: File name, for its extension; may be empty.
-        size: Total bytes, -1 if unknown; default: `data` is complete.
-    """
+    """Recognise bytes; see `content`. `size` is the total size, -1 if unknown; default: `data` is complete."""
     return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
 
 
@@ -164,7 +158,6 @@ class _Beginning:
 
 
 def _recognised(beginning: _Beginning, reason: str = "") -> Content:
-    """Recognise a content; `reason` becomes its note if nothing better than bytes is found."""
     head, size = beginning.head, beginning.size
     if size == 0:
         return _bytes(head, size, reason)

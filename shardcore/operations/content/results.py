@@ -77,7 +77,7 @@ class TextContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class JsonContent(TextContent):
-    """JSON text with its parsed value."""
+    """JSON text with the object it parses to."""
 
     kind: ClassVar[str] = "json"
 

@@ -72,8 +72,6 @@ class Shaded:
         light: Brightness from 0 to 1.
         hit: Number of the triangle of each pixel; from `LINE` and `DOT` on that of a line or dot; -1 for none.
         things: Value of `Scene.triangle_things` per pixel; -1 for none.
-        scale: Pixels per unit of the model.
-        middle: Centre of the scene, in the model.
     """
 
     light: NDArray[np.float32]
@@ -161,7 +159,6 @@ class _Canvas:
         light: NDArray[np.float32],
         thing: NDArray[np.int64],
     ) -> None:
-        """Draw the pixels that are nearer than the present ones."""
         if self._check is not None:
             self._check()
         before = self.depth[pixel]

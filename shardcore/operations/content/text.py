@@ -44,7 +44,6 @@ _MOST_COLUMNS = 4096
 
 
 def text_content(data: bytes, size: int, name: str) -> Content | None:
-    """Return a content as text, JSON or a table; None if the bytes are not text."""
     encoding = encoding_of(data, complete=size == len(data))
     if encoding is None:
         return None

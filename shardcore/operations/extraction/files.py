@@ -308,12 +308,9 @@ def write_object(
     limit: int | None = None,
     each_piece: EachPiece | None = None,
 ) -> tuple[int, str]:
-    """Stream one object, or a part of it, into a new file that gets its name when it is complete.
+    """Stream one object, or a part of it, into a new file; return its size and sha256.
 
     A large remote object that was interrupted keeps its partial file, and the next call fetches the rest.
-
-    Returns:
-        Bytes written, and their sha256.
     """
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
@@ -360,7 +357,6 @@ class _Task:
 
     @property
     def reads(self) -> ObjectRef | None:
-        """The object, if its content is needed."""
         return self.ref if any(not one.settled for one in self.files) else None
 
 
@@ -481,7 +477,6 @@ class _Taking:
         return found
 
     def _plan(self, ref: ObjectRef | ShardError) -> _Task:
-        """Decide the file names of an object and which of them exist, before content is read."""
         if isinstance(ref, ShardError):
             return _Task(results=(Extracted.failed(None, ref),))
         if ref.state in _BARE:
@@ -614,7 +609,6 @@ class _Taking:
 
     @contextlib.contextmanager
     def _held(self, name: str) -> Iterator[Path]:
-        """Hold the folder of a file open, without following links."""
         inner, shown = name.rpartition("/")[0], (self._where / name).parent
         if not inner:
             yield shown
@@ -707,7 +701,6 @@ def _is_folder(path: Path) -> bool:
 
 
 def _size_of(shard: Shard, ref: ObjectRef, part: str, name: str) -> int:
-    """Return the bytes of a file of an object, if known without reading; else -1."""
     return -1 if part or ref.size < 0 else ref.size + len(shard.file_head(ref, name))
 
 
@@ -741,7 +734,6 @@ def _write_kept(
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
 ) -> tuple[Path, int, str]:
-    """Resume the partial file of an earlier run."""
 
     def told(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:

@@ -15,7 +15,6 @@ MANIFEST = "manifest.json"
 
 
 def numbered(number: int) -> str:
-    """Return the name of the n-th manifest; the first has no number."""
     return MANIFEST if number == 1 else f"manifest-{number}.json"
 
 
@@ -40,7 +39,6 @@ class ManifestWriter:
         self._empty = False
 
     def appear(self) -> Path:
-        """Complete the manifest and rename it to the next free number; return its path."""
         self._write("\n ]\n}\n")
         self._file.complete()
         numbers = count(2)

@@ -36,10 +36,7 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
-        """Return the name for a key, with `/` between folders; unique also case-insensitively.
-
-        `ending` (with its dot) is added to a name without an extension.
-        """
+        """Return a name for a key, unique also case-insensitively; `ending` is added if it has no extension."""
         name = self.preview(key, ending)
         self._taken.add(_folded(name))
         return name
@@ -67,7 +64,6 @@ class Names:
                 return other
 
     def _folder(self, parts: tuple[str, ...]) -> str:
-        """Return the folder for the leading parts of a key, with a trailing `/`; empty for none."""
         if not parts:
             return ""
         if parts not in self._made:

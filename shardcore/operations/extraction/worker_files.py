@@ -102,7 +102,6 @@ def member_files(
 def _delivery(
     out: str, options: ExtractOptions, remote: RemoteOptions | None
 ) -> Iterator[tuple[Path, BucketFolder | None]]:
-    """Yield the folder to write to, and the delivery if the target is an object store."""
     if not is_address(out):
         yield Path(out), None
         return
