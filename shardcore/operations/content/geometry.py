@@ -95,6 +95,7 @@ class MeshContent(GeometryContent):
         return int(np.searchsorted(self.vertex_starts, vertex, "right")) - 1
 
     def fragment_span(self, fragment: int) -> Span:
+        """Return the stored bytes of a fragment of the decoded level."""
         return self.layout.fragment_span(self.level, fragment)
 
 

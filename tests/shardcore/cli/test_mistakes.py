@@ -36,7 +36,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "missing argument: KEY", ["trace", "SWH"]),
     (2, "missing argument: OFFSET", ["explain", "SWH"]),
     (2, "missing argument: DIR", ["extract", "SWH"]),
-    (2, "missing argument: one of list, install, remove, export; see", ["lesson"]),
+    (2, "missing argument: one of list, export; see", ["lesson"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
     (2, "no such option: --limt (perhaps --limit, --limit-fetch", ["ls", "SWH", "--limt", "3"]),
     (2, "'--depth' requires a value", ["tree", "SWH", "--depth"]),
