@@ -46,7 +46,7 @@ def show(
     """
     from shardcore.cli.content_output import content_json, print_content
     from shardcore.operations.content.geometry import mesh_level
-    from shardcore.operations.content.members import member_content
+    from shardcore.operations.content.nested import member_content
     from shardcore.operations.content.recognise import content
 
     only("with --png", png, index=index, force=force)
