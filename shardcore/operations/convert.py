@@ -20,8 +20,8 @@ from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short, visible
 from shardcore.operations.convert_source import Taken, Taking, taking
+from shardcore.operations.convert_work import TakenAsked, Told
 from shardcore.operations.extraction import extract as extract_opened
-from shardcore.operations.member_contents import TakenAsked, Told
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet

@@ -16,8 +16,7 @@ from shardcore.model.member_nodes import placed_error, relocating
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.operations.extraction import ANY_SIZE
-from shardcore.operations.member_contents import (
+from shardcore.operations.convert_work import (
     MemberTaken,
     TakenAsked,
     Told,
@@ -30,6 +29,7 @@ from shardcore.operations.member_contents import (
     whole_taken,
     whole_told,
 )
+from shardcore.operations.extraction import ANY_SIZE
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead

@@ -19,8 +19,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
+from shardcore.operations.convert_work import member_taken
 from shardcore.operations.find_key import find_in
-from shardcore.operations.member_contents import member_taken
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
