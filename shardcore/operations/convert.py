@@ -19,8 +19,8 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short, visible
-from shardcore.operations.convert_source import Taken, Taking, taking
-from shardcore.operations.convert_work import TakenAsked, Told
+from shardcore.operations.convert_source import ConvertSource, SourceObject, convert_source
+from shardcore.operations.convert_work import ObjectRecord, ObjectsRequest
 from shardcore.operations.extraction import extract as extract_opened
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
@@ -138,8 +138,8 @@ def convert(
     if manifest is not None:
         if choice is not KeyChoice.USUAL:
             raise UsageError("the manifest contains the keys: omit --key")
-        earlier = Earlier(manifest, shard)
-    objects = taking(shard, TakenAsked(deleted, plan and unread, shard.jobs))
+        earlier = EarlierConversion(manifest, shard)
+    objects = convert_source(shard, ObjectsRequest(deleted, plan and unread, shard.jobs))
     source = _Source(objects, found, earlier, joined=not means_folder(out))
     source.decide(choice, checking or no_progress)
     settings = dict(shard.settings)
@@ -186,7 +186,7 @@ def _check_apart(shard: Shard, out: Path) -> None:
             raise would_be_lost(out)
 
 
-class Earlier:
+class EarlierConversion:
     """Result manifest of an earlier conversion: original keys, metadata and settings.
 
     Attributes:
@@ -224,12 +224,12 @@ class Earlier:
         elif line.get("row") != 0:
             raise UsageError(f"{self._where}, line {number}: neither `stored` nor `size` is given")
 
-    def of(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
+    def of(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
         """Yield the original objects of one object: the object with their content, manifest line and parts."""
         if len(self.joined) > 1:
-            yield from self._cut(taken)
+            yield from self._cut(source)
             return
-        key = taken.told.ref.key or ""
+        key = source.record.ref.key or ""
         self._left.discard(key)
         for line in self.lines.get(key) or self.joined or [{"key": key}]:
             old = line.get("key") or key
@@ -238,7 +238,7 @@ class Earlier:
             parts: dict[str, Content] = {
                 part: partial(self._stream, stored) for part, stored in self._parts.get(old, {}).items()
             }
-            yield taken, line, parts if not line.get("part") else {}
+            yield source, line, parts if not line.get("part") else {}
 
     def check(self) -> None:
         """Raise UsageError if the manifest lists objects that were not read."""
@@ -246,18 +246,18 @@ class Earlier:
         if gone:
             raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
 
-    def _cut(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
-        ref, start = taken.told.ref, 0
+    def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
+        ref, start = source.record.ref, 0
         if sum(line["size"] for line in self.joined) != ref.size:
             raise UsageError(f"{self._where} is not the manifest of this shard: the contents have other sizes")
-        found: list[tuple[Taken, dict[str, Any], dict[str, Content]]] = []
+        found: list[tuple[SourceObject, dict[str, Any], dict[str, Content]]] = []
         for line in self.joined:
             stop = start + line["size"]
             content = partial(self._range, ref, start, stop)
             if line.get("part") and found:
                 found[-1][2][str(line["part"])] = content
             else:
-                found.append((Taken(taken.told, _always(content)), line, {}))
+                found.append((SourceObject(source.record, _always(content)), line, {}))
             start = stop
         yield from found
 
@@ -276,8 +276,10 @@ class _Source:
         guessed: Whether keys are placeholders, because contents were not read.
     """
 
-    def __init__(self, taking: Taking, found: Format, earlier: Earlier | None = None, *, joined: bool = False) -> None:
-        self._taking = taking
+    def __init__(
+        self, objects: ConvertSource, found: Format, earlier: EarlierConversion | None = None, *, joined: bool = False
+    ) -> None:
+        self._objects = objects
         self.guessed = False
         self._writes: Writes = writes_of(found)
         self._format = found.name
@@ -305,7 +307,7 @@ class _Source:
         self._choice = choice or KeyChoice.AS_IS
         if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
             return
-        why = self._taking.misfit(self._format, progress)
+        why = self._objects.unfit_key(self._format, progress)
         if not why:
             return
         if choice is not KeyChoice.USUAL or not self._writes.converted:
@@ -338,16 +340,16 @@ class _Source:
     def items(self) -> Generator[InputItem]:
         known: set[bytes] = set()
         number = 0
-        with closing(self._taking.objects()) as objects:
-            for taken in objects:
-                self._compare(taken.told)
+        with closing(self._objects.objects()) as objects:
+            for source in objects:
+                self._compare(source.record)
                 if self._earlier is not None:
-                    for one, line, parts in self._earlier.of(taken):
+                    for one, line, parts in self._earlier.of(source):
                         yield self._restored(one, line, parts)
                     continue
-                for part, name in taken.told.names.items():
+                for part, name in source.record.names.items():
                     if not part or part not in self._writes.parts:
-                        yield self._item(taken, part, name, number, known)
+                        yield self._item(source, part, name, number, known)
                         number += 1
         if self._earlier is not None:
             self._earlier.check()
@@ -356,7 +358,7 @@ class _Source:
         """Return the losses; complete only after all items were consumed."""
         found = [
             Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
-            for what, count in self._taking.left.items()
+            for what, count in self._objects.left.items()
         ]
         found += self._settings
         found += [
@@ -391,34 +393,34 @@ class _Source:
             text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
         return Loss(LossKind.SETTING, name, 0, text)
 
-    def _compare(self, told: Told) -> None:
-        if told.ref.state is State.TOMBSTONED:
+    def _compare(self, record: ObjectRecord) -> None:
+        if record.ref.state is State.TOMBSTONED:
             self._revived += 1
-        if self._earlier is None and strength(told.checksum) > strength(self._checksum):
-            self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
+        if self._earlier is None and strength(record.checksum) > strength(self._checksum):
+            self._weaker[record.checksum] = self._weaker.get(record.checksum, 0) + 1
 
-    def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
-        told, key = taken.told, line.get("key")
+    def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
+        record, key = source.record, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
         # Metadata added by the format in between does not belong to the original.
-        facts, rest = self._sorted_facts(before if self._between else told.facts | before)
+        facts, rest = self._sorted_facts(before if self._between else record.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
-        mine |= {part: taken.content(part) for part in told.names if part and part in self._writes.parts}
-        name = key if key is not None else told.names.get("", "")
-        content, sized = self._sized(taken.content(""))
+        mine |= {part: source.content(part) for part in record.names if part and part in self._writes.parts}
+        name = key if key is not None else record.names.get("", "")
+        content, sized = self._sized(source.content(""))
         if self._writes.keys is KeyRule.NONE:
             sized |= rest
-            return InputItem(None, content, name, name, mine, facts, was=key, told=sized)
-        return InputItem(key, content, name, name, mine, facts, told=rest)
+            return InputItem(None, content, name, name, mine, facts, was=key, recorded=sized)
+        return InputItem(key, content, name, name, mine, facts, recorded=rest)
 
-    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> InputItem:
-        ref, content = taken.told.ref, taken.content(part)
+    def _item(self, source: SourceObject, part: str, name: str, number: int, known: set[bytes]) -> InputItem:
+        ref, content = source.record.ref, source.content(part)
         old = ref.key if ref.key is not None else name
         label = f"{old} ({part})" if part else old
-        facts, rest = self._sorted_facts(taken.told.facts) if not part else ({}, {})
-        told = rest | ({"part": part} if part else {})
-        parts = self._own_parts(taken) if not part else {}
-        key: str | None = name if part or self._apart(taken.told) else old
+        facts, rest = self._sorted_facts(source.record.facts) if not part else ({}, {})
+        recorded = rest | ({"part": part} if part else {})
+        parts = self._own_parts(source) if not part else {}
+        key: str | None = name if part or self._apart(source.record) else old
         if self._writes.keys is KeyRule.NONE:
             if self._choice is KeyChoice.NUMBER:
                 name = str(number)
@@ -426,8 +428,8 @@ class _Source:
                 digest, content = _digested(content)
                 name = digest.hex()
             content, sized = self._sized(content)
-            sized |= told
-            return InputItem(None, content, label, name, parts, facts, was=old, told=sized)
+            sized |= recorded
+            return InputItem(None, content, label, name, parts, facts, was=old, recorded=sized)
         if self._choice is KeyChoice.NUMBER:
             key = str(number)
         elif self._choice is KeyChoice.NAME:
@@ -440,10 +442,10 @@ class _Source:
             key = digest.hex()
             if digest in known:
                 self._merged += 1
-                return InputItem(key, b"", label, name, was=old, told=told, known=key)
+                return InputItem(key, b"", label, name, was=old, recorded=recorded, known=key)
             known.add(digest)
         self._renamed += key != old and self._choice is not KeyChoice.AS_IS
-        return InputItem(key, content, label, name, parts, facts, was=old, told=told)
+        return InputItem(key, content, label, name, parts, facts, was=old, recorded=recorded)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
         """Return a content, and its size once it was read: the manifest needs it to split joined contents."""
@@ -461,12 +463,12 @@ class _Source:
             return content, {"size": content.size}
         return counted, sized
 
-    def _apart(self, told: Told) -> bool:
+    def _apart(self, record: ObjectRecord) -> bool:
         """Return whether parts become objects of their own, because the format cannot store them."""
-        return any(part and part not in self._writes.parts for part in told.names)
+        return any(part and part not in self._writes.parts for part in record.names)
 
-    def _own_parts(self, taken: Taken) -> dict[str, Content]:
-        return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
+    def _own_parts(self, source: SourceObject) -> dict[str, Content]:
+        return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         mine: dict[str, Any] = {}

@@ -58,7 +58,7 @@ class InputItem:
         facts: Metadata that the format stores.
         path: Path of its file, for an item without content.
         was: Key in the source, for the result manifest; None if unchanged.
-        told: Metadata for the result manifest that the format cannot store.
+        recorded: Metadata for the result manifest that the format cannot store.
         known: Key of an equal object that was added before; this one is only recorded in the result manifest.
     """
 
@@ -69,7 +69,7 @@ class InputItem:
     parts: Mapping[str, Content] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     was: str | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Any] = field(default_factory=dict)
     known: str | None = None
     stated: Mapping[str, Stated] = field(default_factory=dict)
     path: str = ""

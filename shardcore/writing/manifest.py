@@ -326,13 +326,13 @@ class ResultManifest:
         first = self._row
         self._row += 1 if rows is None else rows
         key = item.old_key
-        if not self._all and (key is None or key == stored) and not item.told:
+        if not self._all and (key is None or key == stored) and not item.recorded:
             return
         if self._all and self._file is None:
             return
         self._begin()
         row = {"stored": stored} if stored else {"row": first, "rows": rows}
-        line = {"key": key} | row | dict(item.told)
+        line = {"key": key} | row | dict(item.recorded)
         if self._all:
             line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})

@@ -19,7 +19,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
-from shardcore.operations.convert_work import member_taken
+from shardcore.operations.convert_work import held_objects
 from shardcore.operations.find_key import find_in
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
@@ -299,7 +299,7 @@ def test_other_commands_print_the_same(
     assert told[0] == told[1]
     if command[0] == "convert":
         assert told[0][0] == 0
-        assert member_taken in given
+        assert held_objects in given
 
 
 @pytest.mark.thorough
