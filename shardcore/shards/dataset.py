@@ -39,7 +39,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
-from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
+from shardcore.shards.member_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
@@ -180,11 +180,11 @@ class DataSet(Shard):
     def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
         self.uri = where.uri
-        self._listing: Once[Listing] = Once()
+        self._listing: Once[MemberListing] = Once()
         self._list = members if callable(members) else lambda: members
         self._arrived: dict[str, Member] = {}
         if not callable(members):
-            self._listing.put(Listing.of(members))
+            self._listing.put(MemberListing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
         self._closed = False
         self.format = format
@@ -216,7 +216,7 @@ class DataSet(Shard):
         for member in self._list():
             self._arrived[member.name] = member
             yield member
-        self._listing.put(Listing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
+        self._listing.put(MemberListing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
         self._arrived = {}
 
     def _arrived_member(self, name: str) -> Member | None:
@@ -239,8 +239,8 @@ class DataSet(Shard):
         return self.listed
 
     @property
-    def _full_listing(self) -> Listing:
-        return self._listing.get(lambda: Listing.of(self._list()))
+    def _full_listing(self) -> MemberListing:
+        return self._listing.get(lambda: MemberListing.of(self._list()))
 
     @property
     def _by_name(self) -> dict[str, Member]:

@@ -27,7 +27,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class MemberListing:
     """Shards of a data set, in order and by name; `cost` is the size with at least `MEMBER_COST` per shard."""
 
     members: tuple[Member, ...]
@@ -36,7 +36,7 @@ class Listing:
     cost: int
 
     @classmethod
-    def of(cls, members: Iterable[Member]) -> Listing:
+    def of(cls, members: Iterable[Member]) -> MemberListing:
         found = tuple(members)
         size = sum(member.size for member in found)
         cost = sum(max(member.size, MEMBER_COST) for member in found)
