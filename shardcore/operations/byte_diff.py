@@ -29,7 +29,7 @@ _HEAD = -1 << 62
 
 
 @dataclass(frozen=True)
-class Segments:
+class AlignedRanges:
     """Aligned ranges `[start, stop)` of two files, int64 of shape `(n, 2)`; one side may be empty."""
 
     first: I64
@@ -76,7 +76,7 @@ class AlignedRows:
 class ByteDiff:
     """Aligned bytes of two files, read on demand and not cached. Every segment begins a new row."""
 
-    def __init__(self, sources: tuple[Source, Source], segments: Segments, width: int = 16) -> None:
+    def __init__(self, sources: tuple[Source, Source], segments: AlignedRanges, width: int = 16) -> None:
         self.sources = sources
         self.segments = segments
         self.width = width
@@ -303,7 +303,7 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
     return _Pieces(edges, keys, own)
 
 
-def _aligned(one: _Pieces, other: _Pieces) -> Segments:
+def _aligned(one: _Pieces, other: _Pieces) -> AlignedRanges:
     """Join the pieces of two files by key, in the order of the first; pieces of the second alone come between."""
     _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
     partner = np.full(len(other.keys), -1, np.int64)
@@ -336,14 +336,14 @@ def _spans_at(pieces: _Pieces, places: I64) -> I64:
     return spans
 
 
-def _merged(first: I64, second: I64, section: I64) -> Segments:
+def _merged(first: I64, second: I64, section: I64) -> AlignedRanges:
     if not len(first):
-        return Segments(first, second)
+        return AlignedRanges(first, second)
     even = (first[:, 1] - first[:, 0]) == (second[:, 1] - second[:, 0])
     goes_on = (first[1:, 0] == first[:-1, 1]) & (second[1:, 0] == second[:-1, 1]) & (section[1:] == section[:-1])
     joined = goes_on & even[:-1] & even[1:]
     begins = np.flatnonzero(np.concatenate([[True], ~joined]))
     ends = np.append(begins[1:], len(first)) - 1
-    return Segments(
+    return AlignedRanges(
         np.stack([first[begins, 0], first[ends, 1]], axis=1), np.stack([second[begins, 0], second[ends, 1]], axis=1)
     )
