@@ -37,12 +37,12 @@ MARK_LIMIT = 1 << 24
 """Maximum bytes read of a marker file; a larger one counts as present."""
 
 
-def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
+def is_other_file(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
     """Return whether a file that failed to open is not a shard: it has only part of a magic number."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 
-def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
+def partial_match(found: Format, verdict: Verdict, name: str) -> NotAShard:
     candidate = f"{found.name}: {verdict.why}"
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 

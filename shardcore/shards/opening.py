@@ -18,7 +18,7 @@ from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_stranger, judge, judge_folder, stranger
+from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
@@ -433,8 +433,8 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
         with budgeted():  # unforeseen exceptions count as damage: part of the file may still be shown
             shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if is_stranger(verdict, context.draft, error):
-            unknown = stranger(found, verdict, probe.name)
+        if is_other_file(verdict, context.draft, error):
+            unknown = partial_match(found, verdict, probe.name)
             if not context.partial:
                 raise unknown from error
             return PartialShard("unknown", target, Draft(), unknown)
@@ -467,8 +467,8 @@ def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> Non
     try:
         found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if is_stranger(verdict, context.draft, error):
-            raise stranger(found, verdict, probe.name) from error
+        if is_other_file(verdict, context.draft, error):
+            raise partial_match(found, verdict, probe.name) from error
 
 
 def _open_as(source: Source, name: str) -> Shard:
