@@ -42,7 +42,7 @@ from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -300,7 +300,7 @@ class DataSet(Shard):
             shard = self.open_member(member.name, source)
             if shard.decodes_to_verify and self.isolated is not None:
                 shard.isolate(self.isolated)
-            tell_purposes(shard)
+            label_requests(shard)
             return shard
         except (FormatError, NotAShard) as error:
             with source:

@@ -23,7 +23,7 @@ from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
-from shardcore.shards.shard import Shard, tell_purposes
+from shardcore.shards.shard import Shard, label_requests
 from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
@@ -160,7 +160,7 @@ def open(
         shard.opened_at, shard.opened_with = str(where) if isinstance(where, (str, Path)) else "", remote
         if values.get("isolated"):
             shard.isolate()
-        tell_purposes(shard)
+        label_requests(shard)
         place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
         shard.jobs = jobs if jobs is not None else 1 if near else remote.threads if remote else REMOTE_JOBS

@@ -949,7 +949,7 @@ _PURPOSES = {
 """Purpose of reads by section; default: content."""
 
 
-def tell_purposes(shard: Shard) -> None:
+def label_requests(shard: Shard) -> None:
     """Label the requests of a remote shard by the sections that they read."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
