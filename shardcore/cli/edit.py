@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural, range_text
 from shardcore.writing.edit_options import TOMBSTONE
@@ -203,7 +203,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
         purge(path)
     if as_json:
         for one, size in zip(found, sizes, strict=True):
-            tell_json({"path": str(one), "size": size, "removed": not dry_run})
+            emit_json({"path": str(one), "size": size, "removed": not dry_run})
     return 0
 
 
@@ -269,7 +269,7 @@ def tombstone(
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
-            tell_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
+            emit_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
     return 0
 
 
@@ -367,9 +367,9 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
         if finding.severity is Severity.ERROR:
             warn(f"the file has an error: {finding.code}: {finding.message}")
     if as_json:
-        tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
+        emit_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:
-        tell_line(f"{uri}: {plural(done.size, 'byte')}")
+        emit_line(f"{uri}: {plural(done.size, 'byte')}")
     return 0 if done.ok else 1
 
 

@@ -29,7 +29,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, worded
 from shardcore.cli.targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
@@ -288,7 +288,7 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
                     continue
             if done.last:
                 if as_json:
-                    tell_json(done.line())
+                    emit_json(done.line())
                 _tell_stopped(number, worded(done.error, done.remedy))
                 return number + 1, failed, True
             _tell(done, as_json=as_json)
@@ -309,14 +309,14 @@ def _tell_stopped(count: int, why: str = "") -> None:
 
 def _tell(done: Extracted, *, as_json: bool) -> None:
     if as_json:
-        tell_json(done.line())
+        emit_json(done.line())
     elif done.error:
         what = worded(done.error, done.remedy)
         warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
     elif done.skipped:
-        tell_line(f"{done.skipped}  exists already: skipped")
+        emit_line(f"{done.skipped}  exists already: skipped")
     else:
-        tell_line(f"{done.path}  {done.size}  {done.sha256}")
+        emit_line(f"{done.path}  {done.size}  {done.sha256}")
 
 
 def _pieces(

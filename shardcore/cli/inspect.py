@@ -28,6 +28,8 @@ from shardcore.cli.options import (
 from shardcore.cli.output import (
     NodeCount,
     children_of,
+    emit_json,
+    emit_line,
     error_line,
     info_json,
     json_safe,
@@ -35,8 +37,6 @@ from shardcore.cli.output import (
     print_line,
     print_node_json,
     stopped,
-    tell_json,
-    tell_line,
     warn,
     worded,
 )
@@ -343,10 +343,10 @@ def trace(
         # Ranges of a remote file that the lookup fetched are cached.
         paid = cold_trace(shard, key, fetch=True) if cold else None
     if json:
-        tell_json(trace_json(told, paid))
+        emit_json(trace_json(told, paid))
     else:
         for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
-            tell_line(line)
+            emit_line(line)
     if told.outcome == FOUND:
         return 0
     return 1 if told.outcome == ABSENT else 3
@@ -389,7 +389,7 @@ def verify(
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
-                tell_json(shard.verify(depth).to_json())
+                emit_json(shard.verify(depth).to_json())
         raise
     _tell_report(report, as_json=json)
     if report.left_out:
@@ -414,13 +414,13 @@ def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Prog
 
 def _tell_report(report: Report, *, as_json: bool) -> None:
     if as_json:
-        tell_json(report.to_json())
+        emit_json(report.to_json())
         return
     for finding in report.findings:
         place = f" [{finding.span}]" if finding.span else ""
-        tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+        emit_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
     if not report.stopped_after:
-        tell_line(report.summary)
+        emit_line(report.summary)
 
 
 @reaches

@@ -39,12 +39,12 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
         print_line(f"… and {plural(count - printed, noun, many)} more")
 
 
-def tell_line(text: str) -> None:
+def emit_line(text: str) -> None:
     """Print one line; a broken pipe stops the printing, but not the work."""
     _write_on(printable(text) + "\n")
 
 
-def tell_json(value: Any) -> None:
+def emit_json(value: Any) -> None:
     _write_on(json.dumps(value, ensure_ascii=True) + "\n")
 
 

@@ -28,7 +28,7 @@ from shardcore.cli.options import (
     size_from,
     writes,
 )
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
+from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
 from shardcore.cli.targets import OutputTarget, target_of
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Depth, Severity
@@ -317,9 +317,9 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
             "sha256": written.sha256,
         }
         if as_json:
-            tell_json(line | {"unchecked": unchecked})
+            emit_json(line | {"unchecked": unchecked})
         else:
-            tell_line("  ".join(str(value) for value in line.values()))
+            emit_line("  ".join(str(value) for value in line.values()))
     for message in unchecked:
         warn(message)
     _tell_skipped(done.skipped, as_json=as_json)
@@ -336,7 +336,7 @@ def _unchecked(done: Packed) -> list[str]:
 def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
     if as_json:
         for one in skipped:
-            tell_json({"skipped": one.name, "error": one.why})
+            emit_json({"skipped": one.name, "error": one.why})
         return
     for one in skipped[:MOST_TOLD]:
         warn(f"skipped: {one.why}")
