@@ -170,15 +170,15 @@ def undo(
     with progress_bar("undoing") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
-        return tell_edited(file, done, as_json=json)
+        return print_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
-    told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+    shown = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
     changes = journal.changes_back()
-    told |= {"new_size": journal.old_size, "changes": changes}
+    shown |= {"new_size": journal.old_size, "changes": changes}
     if not json:
         _show_changes(changes)
     left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
-    print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
+    print_json(shown) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
     return 0
 
 
@@ -257,12 +257,12 @@ def tombstone(
         agreed=agreed,
     )
     if dry_run and json:
-        print_json([one.told() for one in rewrites])
+        print_json([one.to_json() for one in rewrites])
     elif dry_run:
         for one in rewrites:
-            told = one.told()
-            print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
-            old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
+            shown = one.to_json()
+            print_line(f"{one.path}: {one.what}" + ("" if shown["old"] is not None else " (a new file)"))
+            old, new = ((shown[name] or "").splitlines() for name in ("old", "new"))
             # Skip the two header lines with file names.
             for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
                 print_line(f"  {line if line[0] != '@' else '…'}")
@@ -333,7 +333,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
         return 0
     if done.finished is not None:
         warn(f"{uri}: an edit that was interrupted was finished first")
-    return tell_edited(uri, done, as_json=as_json)
+    return print_edited(uri, done, as_json=as_json)
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
@@ -348,7 +348,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     kept = kept_text(edit, keep=not given.no_undo)
     if given.dry_run:
         if as_json:
-            print_json(edit.told() | {"undo": kept})
+            print_json(edit.to_json() | {"undo": kept})
         else:
             _show(edit)
             print_line(kept)
@@ -359,7 +359,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     return True
 
 
-def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
+def print_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
     """Print the edited file and the result of verifying it; return the exit code."""
     from shardcore.model.finding import Severity
 
@@ -385,10 +385,10 @@ def _ask(question: str, *, yes: bool) -> None:
 
 
 def _show(edit: Edit) -> None:
-    told = edit.told()
-    _show_changes(told["changes"])
-    if told["size"] != told["new_size"]:
-        print_line(f"size  {told['size']} -> {told['new_size']}")
+    shown = edit.to_json()
+    _show_changes(shown["changes"])
+    if shown["size"] != shown["new_size"]:
+        print_line(f"size  {shown['size']} -> {shown['new_size']}")
 
 
 def _show_changes(changes: list[dict[str, Any]]) -> None:

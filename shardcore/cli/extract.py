@@ -251,7 +251,7 @@ def _extracted(
         warn(f"{name}: {error_line(error)}")
 
     with progress_bar("extracting") as progress, closing(extract(progress=progress, unreadable=warned)) as results:
-        count, failed, lost = _tell_all(results, as_json=as_json)
+        count, failed, lost = _print_all(results, as_json=as_json)
     if lost:
         return 4
     if not count and pattern is not None:
@@ -275,7 +275,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
+def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
     """Print a line per file; return the number of files, the number of failures, and whether the source was lost."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
@@ -289,12 +289,12 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
             if done.last:
                 if as_json:
                     emit_json(done.line())
-                _tell_stopped(number, worded(done.error, done.remedy))
+                _warn_stopped(number, worded(done.error, done.remedy))
                 return number + 1, failed, True
-            _tell(done, as_json=as_json)
+            _print_result(done, as_json=as_json)
     except SourceError:
         if number >= 0:
-            _tell_stopped(number + 1)
+            _warn_stopped(number + 1)
         raise
     for remedy, count in like.items():
         if count > 1:
@@ -302,12 +302,12 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
     return number + 1, failed, False
 
 
-def _tell_stopped(count: int, why: str = "") -> None:
+def _warn_stopped(count: int, why: str = "") -> None:
     why = f": {why}" if why else ""
     warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip skips existing files")
 
 
-def _tell(done: Extracted, *, as_json: bool) -> None:
+def _print_result(done: Extracted, *, as_json: bool) -> None:
     if as_json:
         emit_json(done.line())
     elif done.error:

@@ -65,9 +65,9 @@ def _print(hit: Any, *, json: bool) -> None:
 def _hit_json(hit: Any) -> dict[str, Any]:
     if hit.error is not None:
         return {"path": hit.path, "error": error_line(hit.error)}
-    told = object_json(hit.ref)
+    row = object_json(hit.ref)
     return {
         "path": hit.path,
         "format": hit.format,
-        **{name: told[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
+        **{name: row[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
     }

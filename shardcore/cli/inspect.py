@@ -150,12 +150,12 @@ def _drawn_lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _value_lines(step: Step) -> Iterator[str]:
-    told = {}
+    texts = {}
     for name, value in step.values.items():
         meaning = step.meanings.get(name)
-        told[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
-    width = max((len(text) for text in told.values() if len(text) <= _WIDE), default=0)
-    for name, text in told.items():
+        texts[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
+    width = max((len(text) for text in texts.values() if len(text) <= _WIDE), default=0)
+    for name, text in texts.items():
         meaning = step.meanings.get(name)
         yield f"{_INDENT}{text:<{width}}  {meaning.text}" if meaning is not None else f"{_INDENT}{text}"
 
@@ -339,17 +339,17 @@ def trace(
     from shardcore.shards.trace import ABSENT, FOUND
 
     with how.open_rest(uri) as shard:
-        told = shard.trace(key)
+        found = shard.trace(key)
         # Ranges of a remote file that the lookup fetched are cached.
         paid = cold_trace(shard, key, fetch=True) if cold else None
     if json:
-        emit_json(trace_json(told, paid))
+        emit_json(trace_json(found, paid))
     else:
-        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
+        for line in trace_lines(paid.trace if paid is not None else found, paid, draw=draw, brief=brief):
             emit_line(line)
-    if told.outcome == FOUND:
+    if found.outcome == FOUND:
         return 0
-    return 1 if told.outcome == ABSENT else 3
+    return 1 if found.outcome == ABSENT else 3
 
 
 @opens
@@ -384,14 +384,14 @@ def verify(
     except SourceError as error:
         if error.partial is None:
             raise
-        _tell_report(error.partial, as_json=json)
+        _print_report(error.partial, as_json=json)
         raise stopped(error, error.partial.stopped_after) from None
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
                 emit_json(shard.verify(depth).to_json())
         raise
-    _tell_report(report, as_json=json)
+    _print_report(report, as_json=json)
     if report.left_out:
         warn(worded(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
     return 0 if report.ok else 1
@@ -412,7 +412,7 @@ def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Prog
     return report
 
 
-def _tell_report(report: Report, *, as_json: bool) -> None:
+def _print_report(report: Report, *, as_json: bool) -> None:
     if as_json:
         emit_json(report.to_json())
         return
@@ -445,12 +445,12 @@ def locate(
         shardcore locate des 2090 -O date=2026-01-05
         shardcore locate des -O help
     """
-    from shardcore.cli.pack import tell_options
+    from shardcore.cli.pack import print_options
     from shardcore.model.options import OptionPurpose
     from shardcore.shards.opening import locate as locate_key
 
     if option == ["help"]:
-        return tell_options(format_name, OptionPurpose.LOCATE)
+        return print_options(format_name, OptionPurpose.LOCATE)
     if not key:
         raise UsageError("missing argument: KEY")
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))

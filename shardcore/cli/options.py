@@ -104,7 +104,7 @@ class Opening:
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Open the URI of a command, which may be an address."""
-        _tell_interrupted(uri)
+        _warn_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
         except StoreUntrusted as error:
@@ -175,14 +175,14 @@ def shown_uri(uri: str) -> str:
     return inside_link(shown_address(file), path)
 
 
-def _tell_interrupted(uri: str) -> None:
+def _warn_interrupted(uri: str) -> None:
     uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 
-        if told := interrupted(uri):
-            warn(told)
+        if message := interrupted(uri):
+            warn(message)
 
 
 def opening_flags() -> tuple[str, ...]:
@@ -385,11 +385,11 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
 
     shown: list[str] = []
 
-    def tell(note: str) -> None:
+    def print_note(note: str) -> None:
         shown.append(note)
         warn(note)
 
-    tape, notes = RequestLog(on_note=tell), True
+    tape, notes = RequestLog(on_note=print_note), True
     try:
         yield tape
     except Forbidden:

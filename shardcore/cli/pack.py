@@ -123,7 +123,7 @@ def pack(
     from shardcore.operations.pack import pack as pack_files
 
     if option == ["help"]:
-        return tell_options(format_name)
+        return print_options(format_name)
     options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target, _report_file(report) as report_path:
         with progress_bar("packing") as progress:
@@ -211,7 +211,7 @@ def convert(
     from shardcore.operations.convert import convert as convert_shard
 
     if option == ["help"]:
-        return tell_options(format_name)
+        return print_options(format_name)
     options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target, WorkerOptions(cluster, None, send_keys).pool() as tasks:
         with how.open(uri) as shard, progress_bar("converting") as progress:
@@ -259,13 +259,13 @@ def rekey(
     with target_of(out, how, force=force) as target, how.open(uri) as shard:
         edit_for(shard, "rekey")
         if option == ["help"]:
-            return tell_options(shard.format, OptionPurpose.REKEY)
+            return print_options(shard.format, OptionPurpose.REKEY)
         given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
         done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
 
 
-def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
+def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
     from shardcore.shards.registry import format_of
 
     options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
@@ -299,10 +299,10 @@ def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
     """Upload the result unless it has errors, and print it; return the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
-    return tell_packed(done, target.path, as_json=as_json, named=target.named)
+    return print_packed(done, target.path, as_json=as_json, named=target.named)
 
 
-def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
     """Print the result or the plan; return the exit code. `named` returns the name of a path for display."""
     for note in done.notes:
         warn(note)
@@ -322,10 +322,10 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
             emit_line("  ".join(str(value) for value in line.values()))
     for message in unchecked:
         warn(message)
-    _tell_skipped(done.skipped, as_json=as_json)
+    _print_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")
-    return _tell_report(done.report) or int(bool(done.skipped or unchecked))
+    return _print_report(done.report) or int(bool(done.skipped or unchecked))
 
 
 def _unchecked(done: Packed) -> list[str]:
@@ -333,7 +333,7 @@ def _unchecked(done: Packed) -> list[str]:
     return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 
 
-def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
+def _print_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
     if as_json:
         for one in skipped:
             emit_json({"skipped": one.name, "error": one.why})
@@ -344,7 +344,7 @@ def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
         warn(f"skipped: {plural(len(skipped) - MOST_TOLD, 'more input')}; --json or --report lists all")
 
 
-def _tell_report(report: Report | None) -> int:
+def _print_report(report: Report | None) -> int:
     if report is None or report.ok:
         return 0
     for finding in report.findings:

@@ -69,9 +69,9 @@ def recover(
     except SourceError as error:
         if error.partial is None:
             raise
-        _tell_all(error.partial.items, as_json=json)
+        _print_all(error.partial.items, as_json=json)
         raise stopped(error, plural(len(error.partial.items), "object")) from None
-    _tell_all(done.items, as_json=json)
+    _print_all(done.items, as_json=json)
     if json:
         emit_json(done.summary())
     else:
@@ -80,15 +80,15 @@ def recover(
     return 1 if lost or done.left_out or not done.items else 0
 
 
-def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
+def _print_all(items: Iterable[Saved], *, as_json: bool) -> None:
     for one in items:
         if as_json:
             emit_json(one.to_json())
         else:
-            _tell(one)
+            _print_result(one)
 
 
-def _tell(one: Saved) -> None:
+def _print_result(one: Saved) -> None:
     name = visible(one.path or one.key or one.name)
     if one.raw:
         emit_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")

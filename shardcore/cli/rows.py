@@ -100,15 +100,15 @@ def list_rows(
     asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
 
-    def told(row: ObjectRow) -> dict[str, Any]:
+    def line(row: ObjectRow) -> dict[str, Any]:
         return _line(with_digest(shard, row, asked) if digest else row, member)
 
     rows = object_rows(shard, columns.row)
     things = fetched_ahead(shard, rows, attrgetter("ref")) if digest else rows
-    with closing(in_order(told, things, shard.jobs if digest else 1)) as lines:
+    with closing(in_order(line, things, shard.jobs if digest else 1)) as lines:
         for found in lines:
             errors += "error" in found
-            _tell(found, as_json=as_json, human=human)
+            _print_row(found, as_json=as_json, human=human)
     return errors
 
 
@@ -154,7 +154,7 @@ class _Printing:
             for row in found.rows[first:stop]:
                 line = _line(row, name)
                 self.errors += "error" in line
-                _tell(line, as_json=self._as_json, human=self._human)
+                _print_row(line, as_json=self._as_json, human=self._human)
             return
         self.errors += int(np.count_nonzero(columns.state == State.DAMAGED))
         _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
@@ -198,11 +198,11 @@ def _line(row: ObjectRow, member: str) -> dict[str, Any]:
     if row.ref is None:
         return {"key": None, "state": "damaged", "size": None, "error": row.error}
     found = object_json(located(row.ref, member, None) if member else row.ref)
-    told = row.digested
-    if told is not None and told.error:
-        found["error"] = worded(told.error, told.remedy, ())
-    elif told is not None:
-        found |= {"sha256": told.sha256, "size": told.size}
+    digested = row.digested
+    if digested is not None and digested.error:
+        found["error"] = worded(digested.error, digested.remedy, ())
+    elif digested is not None:
+        found |= {"sha256": digested.sha256, "size": digested.size}
     return found
 
 
@@ -211,7 +211,7 @@ def print_header(*, digest: bool) -> None:
         print_line(f"{'sha256':<64}  {'size':>12}  key" if digest else f"{'state':<10}  {'kind':<8}  {'size':>12}  key")
 
 
-def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
+def _print_row(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
     if as_json:
         print_json(found)
     else:

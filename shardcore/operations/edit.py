@@ -341,7 +341,7 @@ def change(
         if dry_run:
             edit = compute(texts)
             agreed(edit)
-            return EditResult(local_path(path), edit.what, False, edit.told(), size=edit.new_size)
+            return EditResult(local_path(path), edit.what, False, edit.to_json(), size=edit.new_size)
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,

@@ -107,7 +107,7 @@ class Edit:
             found.append((self.new_size, self.old_size))
         return sorted(found)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the plan, with the first old and new bytes of each change in hex."""
         changes = []
         for one in self.changes:
@@ -214,7 +214,7 @@ class Rewrite:
     verb: str = ""
     keys: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the change: both texts."""
         old = self.old.decode("utf-8", "replace") if self.old is not None else None
         return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}

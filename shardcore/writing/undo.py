@@ -130,7 +130,7 @@ class Journal:
         return journal_of(self.path)
 
     def changes_back(self) -> list[dict[str, Any]]:
-        """Return the changes of undoing in the form of `Edit.told`; their old bytes are the present ones."""
+        """Return the changes of undoing in the form of `Edit.to_json`; their old bytes are the present ones."""
         found = []
         try:
             with self.path.open("rb") as file, self.undo_path.open("rb") as journal:

@@ -207,7 +207,7 @@ def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     edit = made(path, grow=grow)
-    told = edit.told()
+    told = edit.to_json()
     assert told["changes"][0] == {
         "what": "a word",
         "start": 100,
@@ -355,7 +355,7 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
         for one in back.changes:
             data[one.start : one.stop] = b"".join(one.pieces())
         assert bytes(data) == OLD
-        told = back.told()["changes"][0]
+        told = back.to_json()["changes"][0]
         assert (told["start"], told["new"][:10]) == (100, OLD[100:105].hex())
     assert path.read_bytes() == changed
     path.write_bytes(OLD)
@@ -375,5 +375,5 @@ def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"short")
     edit = edit_of(FileSource(path), "grow", (FileChange(5, b"abc"), FileChange(8, b"defg")), 12)
-    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.told()["changes"]] == [("", b"abc"), ("", b"defg")]
+    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.to_json()["changes"]] == [("", b"abc"), ("", b"defg")]
     edit.source.close()

@@ -173,7 +173,7 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
     rows: list[ChangeRow] = []
     stretches: list[ProposedRange] = []
     left = KEPT
-    for told, one in zip(edit.told()["changes"], edit.changes, strict=True):
+    for told, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
         old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
         old_size = max(min(one.stop, edit.old_size) - one.start, 0)
         rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
