@@ -220,7 +220,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
                 code = command(*arguments, **options)
             sys.stdout.flush()
         except ShardError as error:
-            return told(error, command.__name__)
+            return report_error(error, command.__name__)
         except Terminated:
             return EXIT_TERMINATED
         except (KeyboardInterrupt, Cancelled):
@@ -283,7 +283,7 @@ def _options(
     """Options before the command."""
 
 
-def told(error: ShardError, name: str) -> int:
+def report_error(error: ShardError, name: str) -> int:
     """Print the error of a command; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
     text = worded(error.placed, error.remedy, options)
