@@ -419,7 +419,7 @@ def take_back(
         bring_back(where)
         journal = read_journal(where, trust=trust)
         if not journal.kept:
-            raise UsageError(journal.told)
+            raise UsageError(journal.message)
         if dry_run:
             return EditResult(local_path(path), journal.what, False, undoes=journal, size=journal.old_size)
         agreed(journal)

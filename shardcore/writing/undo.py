@@ -151,7 +151,7 @@ class Journal:
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """Message about an interrupted edit."""
         line = shell_line(["shardcore", "undo", typed(str(self.path))])
         if self.state == UNDOING:
@@ -189,7 +189,7 @@ def interrupted(path: str | Path) -> str:
         found = interrupted_edit(path)
     except ShardError as error:
         return f"{journal_of(Path(path))} is about an interrupted edit, but it is ignored: {error.message}"
-    return found.told if found is not None else ""
+    return found.message if found is not None else ""
 
 
 def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
@@ -202,7 +202,7 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
         findings.warning(f"{format_name}.journal", None, interrupted(source.path))
         return
     if found is not None:
-        findings.error(f"{format_name}.interrupted-edit", None, found.told)
+        findings.error(f"{format_name}.interrupted-edit", None, found.message)
 
 
 def kept_of(path: Path) -> int | None:
@@ -340,7 +340,7 @@ def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Jo
     with _journal(where) as raw:
         had = frozenset(_keys(raw, found))
     if not found.can_finish or found.verb != verb or not had <= set(keys):
-        raise UsageError(found.told)
+        raise UsageError(found.message)
     return found, had
 
 
@@ -353,7 +353,7 @@ def finish(
         with _journal(where, writable=True) as raw:
             found = _checked(where, raw)
             if not found.can_finish:
-                raise UsageError(found.told)
+                raise UsageError(found.message)
             if audit is not None:
                 check_audit_log(where)
             _write(where, raw, found.changes, found.new_size, progress)
@@ -386,7 +386,7 @@ def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = Fa
         with _journal(where, writable=True) as raw:
             found = _checked(where, raw, trust=trust)
             if not found.kept:
-                raise UsageError(found.told)
+                raise UsageError(found.message)
             open_for_edit(where).close()
             _set_state(raw, UNDOING)
             _write(where, raw, found.old, found.old_size, progress)
@@ -418,7 +418,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
         except (FormatError, UsageError):
             left = None
         if left is not None:
-            raise UsageError(f"{left.told}; its journal is needed until then")
+            raise UsageError(f"{left.message}; its journal is needed until then")
         found = all_journals(where)
         for one in found:
             _check_ours(one)
@@ -485,7 +485,7 @@ def putting_back(source: FileSource) -> tuple[Journal, Edit]:
         bring_back(path)
         found = read_journal(path)
     if not found.kept:
-        raise UsageError(found.told)
+        raise UsageError(found.message)
     changes: list[FileChange] = []
     for one in found.old:
         new: New = Stream(one.size, partial(_kept, found.undo_path, one)) if one.kind == _OLD else Zeros(one.size)
