@@ -13,7 +13,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look, Meanings, Trace, tell
+from shardcore.shards.trace import Look, Meanings, Trace, record_lookup
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -49,7 +49,9 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             look = _ColdLook(bill, found.meanings)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
-                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
+                trace = record_lookup(
+                    key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections
+                )
             return ColdTrace(trace, opening, tuple(look.costs), bill.trips)
     finally:
         bill.close()
@@ -72,9 +74,9 @@ class _ColdLook(Look):
     """Lookup recorder that stores the cost of each step; steps have no drawings."""
 
     def __init__(self, bill: Bill, meanings: Meanings) -> None:
-        super().__init__(telling=True, meanings=meanings)
+        super().__init__(recording=True, meanings=meanings)
         self.costs: list[ColdCost] = []
-        self._bill, self._told = bill, bill.cost
+        self._bill, self._before = bill, bill.cost
 
     def step(
         self,
@@ -88,5 +90,5 @@ class _ColdLook(Look):
     ) -> None:
         now = self._bill.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
-        self.costs.append(now - self._told)
-        self._told = now
+        self.costs.append(now - self._before)
+        self._before = now

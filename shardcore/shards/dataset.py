@@ -597,7 +597,7 @@ class DataSet(Shard):
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                if look.telling:
+                if look.recording:
                     look.draw(before, member.sections if member is not None else ())
                 look.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))

@@ -32,7 +32,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
+from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, record_lookup
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
@@ -388,7 +388,9 @@ class Shard(Displayed, ABC):
         text = self.key_text(key)
         parsed = self.parse_key(text)
         with reading_for(ReadPurpose.LOOKUP):
-            return tell(text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections)
+            return record_lookup(
+                text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections
+            )
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return the drawings of the file, or of one lookup: one tab each in the window. Reads nothing.

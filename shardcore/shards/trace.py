@@ -174,16 +174,16 @@ class Trace(Displayed):
 
 
 class Look:
-    """Running lookup: counts reads, and records steps if `telling`."""
+    """Running lookup: counts reads, and records steps if `recording`."""
 
-    def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
-        self.telling = telling
+    def __init__(self, *, recording: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
+        self.recording = recording
         self._meanings = meanings
         self.steps: list[Step] = []
         self._meters: dict[int, MeteredSource] = {}
-        self._told_requests = 0
-        self._told_bytes = 0
-        self._told_damage: list[Exception] = []
+        self._requests_before = 0
+        self._bytes_before = 0
+        self._recorded_damage: list[Exception] = []
         self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
@@ -208,12 +208,12 @@ class Look:
 
         `draw` replaces the default drawing and is called only if steps are recorded; it must not read. See `Step`.
         """
-        if not self.telling:
+        if not self.recording:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
         found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
-        told = {name: meaning for name, meaning in found.items() if meaning is not None}
+        meant = {name: meaning for name, meaning in found.items() if meaning is not None}
         # Empty spans are neither highlighted nor numbered.
         spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
@@ -222,17 +222,17 @@ class Look:
                 text,
                 spans,
                 values,
-                requests - self._told_requests,
-                size - self._told_bytes,
+                requests - self._requests_before,
+                size - self._bytes_before,
                 why=why,
                 inputs=tuple(inputs),
-                meanings=told,
+                meanings=meant,
                 drawing=draw() if draw is not None else None,
                 shown=tuple(shown),
                 at=at,
             )
         )
-        self._told_requests, self._told_bytes = requests, size
+        self._requests_before, self._bytes_before = requests, size
 
     def elsewhere(self, described: str) -> None:
         """Record that only a description of the content was found, such as a `recipe`."""
@@ -253,13 +253,13 @@ class Look:
 
     def damaged(self, error: ShardError, text: str = "") -> None:
         """Record damage, or a file that is not a shard, as a step; the same error only once."""
-        if self.telling and error not in self._told_damage:
-            self._told_damage.append(error)
+        if self.recording and error not in self._recorded_damage:
+            self._recorded_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
             self.step(title, text or sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
-def tell(
+def record_lookup(
     key: str,
     lookup: Callable[[Look], ObjectRef],
     meanings: Meanings = NO_MEANINGS,
@@ -270,7 +270,7 @@ def tell(
 
     `look` records the steps (default: a new `Look`); `sections` returns the sections of the file for the drawings.
     """
-    look = look or Look(telling=True, meanings=meanings)
+    look = look or Look(recording=True, meanings=meanings)
     try:
         ref = lookup(look)
     except KeyAbsent as error:

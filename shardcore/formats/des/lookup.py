@@ -79,11 +79,11 @@ class DesLookup:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
-        if look.telling:
+        if look.recording:
             _tell_entry(file, rows, look)
         # What an object is, its sidecar states, too: that is read now.
         ref = self._objects.ref(int(rows[-1]))
-        if look.telling:
+        if look.recording:
             _tell_sidecar(file, ref, look)
             _tell_content(file, ref, look)
         return ref

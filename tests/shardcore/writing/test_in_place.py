@@ -375,5 +375,6 @@ def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"short")
     edit = edit_of(FileSource(path), "grow", (FileChange(5, b"abc"), FileChange(8, b"defg")), 12)
-    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.to_json()["changes"]] == [("", b"abc"), ("", b"defg")]
+    changes = edit.to_json()["changes"]
+    assert [(one["old"], bytes.fromhex(one["new"])) for one in changes] == [("", b"abc"), ("", b"defg")]
     edit.source.close()
