@@ -146,11 +146,11 @@ class _Stages:
         self._progress = progress
 
     def stage(self, first: int, last: int) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self._progress(first + (last - first) * min(done, total) // max(total, 1), PARTS)
 
-        tell(0, 1)
-        return tell
+        report(0, 1)
+        return report
 
 
 @dataclass

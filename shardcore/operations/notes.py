@@ -230,13 +230,13 @@ def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
 
 def _write(book: NoteBook) -> None:
     assert book.identity is not None
-    told = {
+    document = {
         "notes_version": _VERSION,
         "name": book.name,
         "content": {"size": book.identity.size, "sha256": book.identity.sha256},
         "notes": [note.to_json() for note in book.notes],
     }
-    text = json.dumps(told, indent=1, ensure_ascii=True)
+    text = json.dumps(document, indent=1, ensure_ascii=True)
     if len(text) > MOST_BYTES:
         raise LimitExceeded(f"the notes have {plural(len(text), 'byte')}; at most {MOST_BYTES:,} are stored")
     if not book.is_beside:
@@ -260,21 +260,21 @@ def _remove(path: Path) -> None:
 def _read(path: Path) -> _Stored:
     data = read_side_file(path, MOST_BYTES + 1)
     try:
-        told = parse_json(data, f"the notes file {path}", limits=_LIMITS)
-        if not isinstance(told, dict) or told.get("notes_version") != _VERSION:
+        document = parse_json(data, f"the notes file {path}", limits=_LIMITS)
+        if not isinstance(document, dict) or document.get("notes_version") != _VERSION:
             raise ValueError("notes_version is missing or unknown")
-        notes = told["notes"]
+        notes = document["notes"]
         if not isinstance(notes, list) or len(notes) > MOST_NOTES:
             raise ValueError(f"notes is not a list of at most {plural(MOST_NOTES, 'note')}")
-        return _Stored(_identity_of(told.get("content")), _sorted(_note_of(one) for one in notes))
+        return _Stored(_identity_of(document.get("content")), _sorted(_note_of(one) for one in notes))
     except (KeyError, TypeError, ValueError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise FormatError(f"the notes file {path} is damaged: {reason}; repair or remove it") from None
 
 
-def _note_of(told: Any) -> Note:
-    start, stop, source = told["start"], told["stop"], told.get("source", "")
-    text, created = told.get("text", ""), told.get("created", "")
+def _note_of(entry: Any) -> Note:
+    start, stop, source = entry["start"], entry["stop"], entry.get("source", "")
+    text, created = entry.get("text", ""), entry.get("created", "")
     if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
         raise ValueError(f"{short(start)}..{short(stop)} is not a range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
@@ -282,10 +282,14 @@ def _note_of(told: Any) -> Note:
     return Note(Span(source, start, stop), text, created)
 
 
-def _identity_of(told: Any) -> ContentIdentity | None:
-    if not isinstance(told, dict) or not isinstance(told.get("size"), int) or not isinstance(told.get("sha256"), str):
+def _identity_of(entry: Any) -> ContentIdentity | None:
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("size"), int)
+        or not isinstance(entry.get("sha256"), str)
+    ):
         return None
-    return ContentIdentity(told["size"], told["sha256"])
+    return ContentIdentity(entry["size"], entry["sha256"])
 
 
 def _sorted(notes: Any) -> tuple[Note, ...]:

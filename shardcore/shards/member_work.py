@@ -178,7 +178,7 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
         SourceError: The source was lost; `partial` is the report of the members before.
     """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
-    done, told = 0, set[Finding]()
+    done, reported = 0, set[Finding]()
     try:
         for member, report in reports:
             done += 1
@@ -192,8 +192,8 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
             left_out += report.left_out
             found = placed_report(report, member).findings
             # Findings without a location concern the whole data set; every member reports them.
-            _take_all((one for one in found if one not in told), findings)
-            told.update(one for one in found if one.span is None)
+            _take_all((one for one in found if one not in reported), findings)
+            reported.update(one for one in found if one.span is None)
     except SourceError as error:
         if isinstance(error.partial, Report):
             objects += error.partial.objects

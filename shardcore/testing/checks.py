@@ -85,8 +85,8 @@ def check_fields(shard: Shard, source: str = "") -> None:
         begins = [path[-1].span.start for path in found]
         assert begins == sorted(begins), source
         for number in sampled(range(len(found)), FIELDS_COMPARED, full=False):
-            told = shard.explain(begins[number], source)
-            assert [(n.name, n.span) for n in told] == [(n.name, n.span) for n in found[number]], source
+            path = shard.explain(begins[number], source)
+            assert [(n.name, n.span) for n in path] == [(n.name, n.span) for n in found[number]], source
         runs = shard.runs(start, stop, source)
         assert set(begins) <= set(runs.start.tolist()), source
         assert [path[-1].span for path in shard.fields_in(start, stop, source, limit=1)] == [

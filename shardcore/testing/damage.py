@@ -59,7 +59,7 @@ def check_promise(shard: Shard) -> None:
     Exempt are contents in missing files, contents above a limit, and encodings that a finding lists.
     """
     report = shard.verify(Depth.CONTENT)
-    told = {finding.key for finding in report.findings}
+    reported = {finding.key for finding in report.findings}
     for row in sampled(range(len(shard.objects)), rounds(1000, 40), full=False) if report.ok else ():
         ref = shard.objects.ref(row)
         try:
@@ -70,7 +70,7 @@ def check_promise(shard: Shard) -> None:
         except (ExternalMissing, LimitExceeded):
             continue
         except ShardError as error:
-            if not (isinstance(error, Unsupported) and ref.key in told):
+            if not (isinstance(error, Unsupported) and ref.key in reported):
                 raise AssertionError(f"verified, but {ref.key} fails") from error
 
 

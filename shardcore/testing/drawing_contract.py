@@ -51,7 +51,7 @@ class DrawingContract:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
 
-    def told(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
+    def with_drawings(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
         """Yield a sample with its drawings: those of the file, and those of some lookups."""
         with self.opened(sample) as shard:
             shard.load_index()
@@ -62,7 +62,7 @@ class DrawingContract:
 
     def test_every_rectangle_is_in_the_tree(self, sample: Path) -> None:
         """Each item of each drawing, also of steps, begins and ends where nodes do, or is part of one."""
-        for shard, trace, sketches in self.told(sample):
+        for shard, trace, sketches in self.with_drawings(sample):
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
             assert len(drawn) == len(steps), "a step without a drawing"
@@ -74,7 +74,7 @@ class DrawingContract:
     def test_controls_can_be_set(self, sample: Path) -> None:
         """Drawing works for both ends and the default of every control, and is deterministic."""
         widths = cycle(WIDTHS)
-        for shard, _, sketches in self.told(sample):
+        for shard, _, sketches in self.with_drawings(sample):
             for sketch in sketches:
                 usual: Drawing = sketch.draw({})
                 assert usual == sketch.draw({one.name: one.value for one in sketch.controls})
@@ -84,7 +84,7 @@ class DrawingContract:
 
     def test_wrong_values_are_refused(self, sample: Path) -> None:
         """An invalid value of a control raises a `UsageError` that lists the valid ones."""
-        for _, _, sketches in self.told(sample):
+        for _, _, sketches in self.with_drawings(sample):
             for sketch in sketches:
                 wrong = [(control.name, value) for control in sketch.controls for value in wrong_values(control)]
                 for name, value in wrong:
@@ -93,7 +93,7 @@ class DrawingContract:
 
     def test_sketches_are_named(self, sample: Path) -> None:
         """Names are short, stable and unique; every successful lookup has those of the format."""
-        for _, trace, sketches in self.told(sample):
+        for _, trace, sketches in self.with_drawings(sample):
             names = [sketch.name for sketch in sketches]
             assert len(set(names)) == len(names)
             assert all(name.isidentifier() and sketch.title for name, sketch in zip(names, sketches, strict=True))

@@ -112,9 +112,9 @@ def _run(contract: Any, method: str, target: Path, moment: int) -> int:
         _in_child(contract, method, target, moment, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        output = pipe.read()
     os.waitpid(child, 0)
-    return int(told or b"-1")
+    return int(output or b"-1")
 
 
 def _in_child(contract: Any, method: str, target: Path, moment: int, writing: int) -> None:

@@ -232,11 +232,11 @@ class ShardContract(CommonContract):
 
     def test_progress_is_told_and_cancels(self, sample: Path) -> None:
         """Verification reports progress, and stops if the callback raises `Cancelled`."""
-        told: list[tuple[int, int]] = []
+        reported: list[tuple[int, int]] = []
         with self.opened(sample) as shard:
-            shard.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
-            assert told
-            assert all(0 <= done <= total for done, total in told)
+            shard.verify(Depth.CONTENT, lambda done, total: reported.append((done, total)))
+            assert reported
+            assert all(0 <= done <= total for done, total in reported)
 
             def stop(done: int, total: int) -> None:
                 raise shardcore.Cancelled

@@ -273,11 +273,11 @@ class WriterContract:
             "    with writer:\n"
             "        contract.fill(writer)\n"
             "except SourceError as error:\n"
-            "    print('told', error)\n"
+            "    print('error:', error)\n"
         )
         target = self.target(tmp_path)
         done = subprocess.run([sys.executable, "-c", code, str(target)], capture_output=True, text=True, check=False)
-        assert done.stdout.startswith("told cannot write"), done.stdout + done.stderr
+        assert done.stdout.startswith("error: cannot write"), done.stdout + done.stderr
         assert _names(tmp_path) == []
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ class WriterContract:
         with self.created(target) as writer:
             self.fill(writer)
         with self.opened(target, writer) as shard:
-            before = _told(shard)
+            before = _stored(shard)
             refs = [shard.objects.ref(row) for row in range(len(shard.objects)) if shard.objects.keys[row] is not None]
             refs = [shard.find(shard.views[0])] if shard.views else refs
             assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
@@ -313,14 +313,14 @@ class WriterContract:
         assert done.report.ok
         assert not done.notes
         with self.opened(again, writer) as shard:
-            assert _told(shard) == before
+            assert _stored(shard) == before
 
 
-def _told(shard: Shard) -> list[tuple[str | None, bytes, str]]:
+def _stored(shard: Shard) -> list[tuple[str | None, bytes, str]]:
     shard.load_index()
     refs = [shard.find(shard.views[0])] if shard.views else [shard.objects.ref(r) for r in range(len(shard.objects))]
-    told = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
-    return sorted(told, key=str)
+    stored = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
+    return sorted(stored, key=str)
 
 
 class _Failing(io.RawIOBase):

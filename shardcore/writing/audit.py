@@ -32,8 +32,8 @@ class Audit:
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
         """Append an entry to the audit log of a file, and sync it; `facts` are further members."""
         time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
-        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **told, **facts}
+        given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
+        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
         _append(path, json.dumps(line).encode() + b"\n")
 
 

@@ -81,6 +81,6 @@ def twins_error(
     (first, second, key) = pairs[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
-    told = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
+    listed = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
     more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
-    return SameKeys(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)
+    return SameKeys(f"{count:,} pairs of objects have the same {what}: {listed}{more}", remedy=remedy)

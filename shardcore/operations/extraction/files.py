@@ -197,9 +197,9 @@ class Extracted:
 
     def line(self) -> dict[str, Any]:
         """Return the JSON form of the manifest and the command line; empty values are omitted."""
-        told = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
+        line = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
         more = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
-        return told | {name: value for name, value in more.items() if value}
+        return line | {name: value for name, value in more.items() if value}
 
 
 def extract_objects(
@@ -715,14 +715,14 @@ def _write(
 ) -> tuple[Path, int, str]:
     digest = hashlib.sha256()
 
-    def told() -> Iterator[bytes]:
+    def hashed() -> Iterator[bytes]:
         for piece in pieces:
             if each_piece is not None:
                 each_piece(len(piece))
             digest.update(piece)
             yield piece
 
-    return *write_as(path, told(), force=force, other=other, free=free), digest.hexdigest()
+    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _write_kept(
@@ -735,7 +735,7 @@ def _write_kept(
     other: OtherPath | None = None,
 ) -> tuple[Path, int, str]:
 
-    def told(start: int) -> Iterator[bytes]:
+    def counted_from(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:
             each_piece(start)
         for piece in pieces_from(shard, ref, start):
@@ -743,7 +743,7 @@ def _write_kept(
                 each_piece(len(piece))
             yield piece
 
-    return write_kept(path, mark, ref.size, told, force=force, other=other)
+    return write_kept(path, mark, ref.size, counted_from, force=force, other=other)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:
