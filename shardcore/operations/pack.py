@@ -27,7 +27,7 @@ from shardcore.writing.items import FormatInputs, InputItem
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted
-from shardcore.writing.temporary import taken
+from shardcore.writing.temporary import exists_error
 from shardcore.writing.writer import OddName, UnreadableInput, Writer
 
 
@@ -199,7 +199,7 @@ def write_items(
     """Write objects and verify the result; see `pack`. `source` is recorded in the result manifest."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
-        raise taken(Path(out))
+        raise exists_error(Path(out))
     left_out = left_out or LeftOut()
     with ExitStack() as stack:
         writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)

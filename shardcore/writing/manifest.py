@@ -24,7 +24,7 @@ from shardcore.writing.inputs import LeftOut, Skipped
 from shardcore.writing.items import NOTHING_STATED, InputItem, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
-from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable
 from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
@@ -311,7 +311,7 @@ class ResultManifest:
         if path is None or output.planning:
             return
         if os.path.lexists(path) and not (output.force and is_replaceable(path)):
-            raise taken(path)
+            raise exists_error(path)
         sweep(path.parent, stem_of(path))
         self._file = self._report = TemporaryFile(path)
         self._report.hold()

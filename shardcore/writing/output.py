@@ -19,11 +19,11 @@ from shardcore.writing.replacement import FILES, begin, finish, finish_interrupt
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
+    exists_error,
     is_replaceable,
     is_there,
     make_durable,
     sync_folders,
-    taken,
 )
 from shardcore.writing.temporary_names import new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
@@ -339,7 +339,7 @@ class Output:
 
     def _check_free(self, path: Path) -> None:
         if is_there(path) and not (self.force and is_replaceable(path)):
-            raise taken(path)
+            raise exists_error(path)
 
 
 def _size_of(path: Path) -> int:

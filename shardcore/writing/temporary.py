@@ -373,7 +373,7 @@ def _pieces(file: FileIO) -> Iterator[memoryview]:
         yield held[:count]
 
 
-def taken(path: Path) -> UsageError:
+def exists_error(path: Path) -> UsageError:
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
     if not is_replaceable(path):
@@ -384,7 +384,7 @@ def taken(path: Path) -> UsageError:
 def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:
     while os.path.lexists(path) and not (force and is_replaceable(path)):
         if other is None:
-            raise taken(path)
+            raise exists_error(path)
         path = other()
     return path
 
@@ -457,7 +457,7 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
                 (replace_file if force else name_new)(temporary, path)
             except FileExistsError as error:
                 if other is None:
-                    raise taken(path) from error
+                    raise exists_error(path) from error
                 path = other()
             else:
                 return path

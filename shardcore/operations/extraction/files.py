@@ -29,7 +29,7 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
 from shardcore.writing.partial_file import write_kept
-from shardcore.writing.temporary import taken, write_as
+from shardcore.writing.temporary import exists_error, write_as
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
@@ -232,7 +232,7 @@ def extract_objects(
         # `Path.is_file` raises for names that are too long and without permission.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
-    taking = _Taking(shard, where, options, each_piece, delivery, planned=planned)
+    taking = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
     manifest: ManifestWriter | None = None
     try:
         manifest = ManifestWriter(shard, taking.folder, taking.root) if options.manifest else None
@@ -260,7 +260,7 @@ def extract_objects(
         taking.tidy()
 
 
-def take_planned(
+def extract_planned(
     shard: Shard,
     refs: Iterable[ObjectRef],
     folder: Path,
@@ -270,7 +270,7 @@ def take_planned(
     there: Mapping[str, int],
 ) -> list[Extracted]:
     """Write objects under names decided before, one per file; `there` are existing names of the target with sizes."""
-    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names), there)
+    taking = _Extraction(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
         with closing(taking.results(refs)) as each:
             return [result for results in each for result in results]
@@ -387,7 +387,7 @@ _NO_SIZE = -1
 """Size of an existing name that is not a regular file: a link, a pipe."""
 
 
-class _Taking:
+class _Extraction:
     """One extraction: names given and folders created.
 
     Attributes:
@@ -447,11 +447,11 @@ class _Taking:
         planned = map(self._plan, _each(refs))
         tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
         if self._writers > 1:
-            with closing(in_order(self._take_batch, _batches(tasks), self._writers)) as batches:
+            with closing(in_order(self._extract_batch, _batches(tasks), self._writers)) as batches:
                 for batch in batches:
                     yield from batch
             return
-        taken = map(self._take, tasks)
+        taken = map(self._extract, tasks)
         if self._delivery is None:
             yield from taken
             return
@@ -468,10 +468,10 @@ class _Taking:
             return 1
         return min(self._shard.jobs, WRITERS) if self._delivery is None and self._each_piece is None else 1
 
-    def _take_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
+    def _extract_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
         found = []
         for task in batch:
-            found.append(self._take(task))
+            found.append(self._extract(task))
             if any(one.last for one in found[-1]):
                 break
         return found
@@ -523,14 +523,14 @@ class _Taking:
             return False
         return there == size or there < 0 or size < 0
 
-    def _take(self, task: _Task) -> list[Extracted]:
+    def _extract(self, task: _Task) -> list[Extracted]:
         ref = task.ref
         if ref is None:
             return list(task.results)
         results = []
         for file in task.files:
             try:
-                results.append(self._take_file(ref, file))
+                results.append(self._extract_file(ref, file))
             except ShardError as error:
                 results.append(Extracted.failed(ref.key, error, file.part, ref.row))
         return results
@@ -548,7 +548,7 @@ class _Taking:
             # Damage of the metadata is reported with the content, or does not affect it.
             return {}
 
-    def _take_file(self, ref: ObjectRef, file: _File) -> Extracted:
+    def _extract_file(self, ref: ObjectRef, file: _File) -> Extracted:
         pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
         if not name:
             head, pieces = _peeked(pieces)
@@ -577,7 +577,7 @@ class _Taking:
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
         if _is_folder(self._where / name):
-            raise taken(self._where / name)
+            raise exists_error(self._where / name)
         text = f"{self._shown(name)} exists already, with {self._size_there(name):,} bytes instead of {size:,}"
         raise UsageError(text, remedy=Remedy.REPLACE)
 

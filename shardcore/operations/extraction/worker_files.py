@@ -15,7 +15,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError
 from shardcore.model.member_nodes import placed_error
 from shardcore.model.objects import ObjectRef, State, located
 from shardcore.operations.extraction.default_objects import no_kind
-from shardcore.operations.extraction.files import Extracted, files_of, send_manifest, take_planned
+from shardcore.operations.extraction.files import Extracted, extract_planned, files_of, send_manifest
 from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
 from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
@@ -95,7 +95,7 @@ def member_files(
                 raise FormatError(one.error)
             return located(member.objects.ref(one.row), name, None)
 
-        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
+        return extract_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
 
 
 @contextmanager
