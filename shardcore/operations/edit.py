@@ -25,7 +25,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
 from shardcore.writing.audit import Audit
-from shardcore.writing.edit_options import TOMBSTONE, made
+from shardcore.writing.edit_options import TOMBSTONE, compute_edit
 from shardcore.writing.in_place import Edit, Rewrite, make_rewrites
 from shardcore.writing.lock import locked, real_path
 from shardcore.writing.undo import Journal, edit_in_place, read_journal
@@ -382,7 +382,9 @@ def put_tombstones(
             now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
             make = edit_for(shard, TOMBSTONE.name)
             values = {"reason": reason, "by": who, "ticket": ticket, "date": str(shard.chosen.get("date") or "")}
-            found: tuple[Rewrite, ...] = made(TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back)
+            found: tuple[Rewrite, ...] = compute_edit(
+                TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back
+            )
             return found
 
     if dry_run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as made
+from dataclasses import field as dataclass_field
 
 from shardcore.model.node import Children, Node
 from shardcore.model.record import Value
@@ -49,8 +49,8 @@ class GotoNames:
     size: int
     caret: int = 0
     sections: Sequence[Section] = ()
-    values: Mapping[str, Value] = made(default_factory=dict)
-    starts: Mapping[str, int] = made(default_factory=dict)
+    values: Mapping[str, Value] = dataclass_field(default_factory=dict)
+    starts: Mapping[str, int] = dataclass_field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

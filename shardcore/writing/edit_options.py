@@ -95,7 +95,7 @@ VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
 """Edits that change existing files."""
 
 
-def made(
+def compute_edit(
     verb: Verb,
     make: Callable[..., Any],
     shard: Any,

@@ -232,11 +232,11 @@ def extract_objects(
         # `Path.is_file` raises for names that are too long and without permission.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
-    taking = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
+    extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
     manifest: ManifestWriter | None = None
     try:
-        manifest = ManifestWriter(shard, taking.folder, taking.root) if options.manifest else None
-        with closing(taking.results(refs)) as each:
+        manifest = ManifestWriter(shard, extraction.folder, extraction.root) if options.manifest else None
+        with closing(extraction.results(refs)) as each:
             for number, results in enumerate(each):
                 if manifest is not None:
                     for result in results:
@@ -248,16 +248,16 @@ def extract_objects(
         if manifest is not None:
             path = manifest.appear()
             if delivery is not None:
-                send_manifest(delivery, path, taking.there)
+                send_manifest(delivery, path, extraction.there)
             if manifest_written is not None:
                 manifest_written(where / path.name)
     except ShardError as error:
-        error.message = taking.named(error.message)
+        error.message = extraction.named(error.message)
         raise
     finally:
         if manifest is not None:
             manifest.discard()
-        taking.tidy()
+        extraction.tidy()
 
 
 def extract_planned(
@@ -270,12 +270,12 @@ def extract_planned(
     there: Mapping[str, int],
 ) -> list[Extracted]:
     """Write objects under names decided before, one per file; `there` are existing names of the target with sizes."""
-    taking = _Extraction(shard, folder, options, None, delivery, _GivenNames(names), there)
+    extraction = _Extraction(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
-        with closing(taking.results(refs)) as each:
+        with closing(extraction.results(refs)) as each:
             return [result for results in each for result in results]
     finally:
-        taking.tidy()
+        extraction.tidy()
 
 
 def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
@@ -451,13 +451,13 @@ class _Extraction:
                 for batch in batches:
                     yield from batch
             return
-        taken = map(self._extract, tasks)
+        results = map(self._extract, tasks)
         if self._delivery is None:
-            yield from taken
+            yield from results
             return
         # Threads even for one writer: a signal may interrupt the main thread at any point.
         jobs = max(self._delivery.jobs, 2)
-        with closing(in_order(self._delivered, taken, jobs, stop=self._delivery.stop)) as delivered:
+        with closing(in_order(self._delivered, results, jobs, stop=self._delivery.stop)) as delivered:
             yield from delivered
 
     @property

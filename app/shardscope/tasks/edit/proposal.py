@@ -19,7 +19,7 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched import Change as Patch
 from shardcore.sources.patched import PatchedSource
-from shardcore.writing.edit_options import EditSubject, Verb, made
+from shardcore.writing.edit_options import EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
@@ -96,7 +96,7 @@ class Proposal:
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
     # Not while another process edits it: half of another edit would be shown, and refused later.
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
-        edit = made(
+        edit = compute_edit(
             asked.verb,
             maker(shard, asked.verb),
             shard,
