@@ -32,7 +32,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
+from shardcore.writing.inputs import LeftOut, inode_of, overwrite_error
 from shardcore.writing.items import Content, InputItem, opened
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
@@ -175,15 +175,15 @@ def convert(
 
 def _check_apart(shard: Shard, out: Path) -> None:
     """Refuse a target that is the source itself, or is or contains the folder of the source."""
-    target = place_of(out, follow=out.is_dir())
+    target = inode_of(out, follow=out.is_dir())
     if target is None:
         return
-    if isinstance(shard.source, FileSource) and place_of(shard.source.path) == target:
-        raise would_be_lost(out)
+    if isinstance(shard.source, FileSource) and inode_of(shard.source.path) == target:
+        raise overwrite_error(out)
     if isinstance(shard, DataSet) and isinstance(shard.folder, LocalFolder):
-        folder = place_of(shard.folder.path)
-        if folder == target or (not out.is_dir() and folder in map(place_of, out.absolute().parents)):
-            raise would_be_lost(out)
+        folder = inode_of(shard.folder.path)
+        if folder == target or (not out.is_dir() and folder in map(inode_of, out.absolute().parents)):
+            raise overwrite_error(out)
 
 
 class EarlierConversion:

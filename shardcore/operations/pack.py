@@ -22,7 +22,7 @@ from shardcore.shards.opening import create, means_folder
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
-from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
+from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, without_replaced
 from shardcore.writing.items import FormatInputs, InputItem
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
@@ -120,14 +120,14 @@ def pack(
             stack.callback(read.close)
             items = read.items(writes.key_of, left_out)
             if replaced:
-                items = spared(items, replaced)
+                items = without_replaced(items, replaced)
             values = _from_header(read.header, found) | values
         if inputs or read is None:
             gathered = gather(writes, inputs, values, left_out)
             values = dict(gathered.options) | values
             more = gathered.items
             if replaced:
-                more = spared(more, replaced, set(map(Path, inputs)), notes)
+                more = without_replaced(more, replaced, set(map(Path, inputs)), notes)
             items = chain(items, more)
         if plan and unread:
             items = _unread(items, left_out)

@@ -30,7 +30,7 @@ def count_of(moments: int) -> int:
     return moments if FULL else max(moments // 3, 4)
 
 
-def place_of(cls: type) -> str:
+def class_location(cls: type) -> str:
     """Return path of the module and name of a test class, for another process."""
     return f"{inspect.getfile(cls)}::{cls.__name__}"
 
@@ -70,7 +70,7 @@ def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"
-    command = [sys.executable, "-c", code, place_of(cls), method, str(target), str(count_of(moments))]
+    command = [sys.executable, "-c", code, class_location(cls), method, str(target), str(count_of(moments))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

@@ -266,7 +266,7 @@ class WriterContract:
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "from shardcore.errors import SourceError\n"
             "from shardcore.testing.kill_runs import loaded\n"
-            f"contract = loaded({killed.place_of(type(self))!r})()\n"
+            f"contract = loaded({killed.class_location(type(self))!r})()\n"
             "writer = contract.created(Path(sys.argv[1]))\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
             "try:\n"

@@ -16,7 +16,7 @@ from shardcore.writing.items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName, UnreadableInput
 
-Place = tuple[int, int]
+Inode = tuple[int, int]
 """Device and inode."""
 
 
@@ -112,7 +112,7 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
             yield from _files_below(Path(entry.path), f"{name}/", left_out)
 
 
-def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
+def inode_of(path: str | Path, *, follow: bool = True) -> Inode | None:
     """Return device and inode of a name, None if it does not exist; with `follow`, of the target of a link."""
     try:
         found = Path(path).stat(follow_symlinks=follow)
@@ -125,7 +125,7 @@ class Replaced:
     """Set of files that a new shard replaces: the file of its name, or with `force` the shards of its folder."""
 
     def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
-        self._place = place_of(out, follow=folder) if force or not folder else None
+        self._place = inode_of(out, follow=folder) if force or not folder else None
         self._members = members if folder else None
 
     def __bool__(self) -> bool:
@@ -133,19 +133,19 @@ class Replaced:
 
     def __contains__(self, path: Path) -> bool:
         if self._members is None:
-            return place_of(path) == self._place
+            return inode_of(path) == self._place
         return any(self._is_member(path, pattern) for pattern in self._members)
 
     def _is_member(self, path: Path, pattern: str) -> bool:
         if pattern.startswith("**/"):
-            below = any(place_of(folder) == self._place for folder in path.parents)
+            below = any(inode_of(folder) == self._place for folder in path.parents)
             return below and fnmatchcase(path.name, pattern.removeprefix("**/"))
         depth = pattern.count("/") + 1
         name = "/".join(path.parts[-depth:])
-        return fnmatchcase(name, pattern) and place_of(path.parents[depth - 1]) == self._place
+        return fnmatchcase(name, pattern) and inode_of(path.parents[depth - 1]) == self._place
 
 
-def spared(
+def without_replaced(
     items: Iterable[InputItem],
     replaced: Replaced,
     inputs: Collection[Path] | None = None,
@@ -162,10 +162,10 @@ def spared(
         if same is None:
             yield item
         elif inputs is None or Path(same) in inputs:
-            raise would_be_lost(Path(same))
+            raise overwrite_error(Path(same))
         elif notes is not None:
             notes.append(f"left out: {same}, which the new shard replaces")
 
 
-def would_be_lost(path: Path) -> UsageError:
+def overwrite_error(path: Path) -> UsageError:
     return UsageError(f"{path} is an input and would be replaced: give the new shard another name")
