@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
     """Return a clause about the journal: whether old bytes are kept, and how many edits can be undone."""
-    from shardcore.writing.undo import kept_of
+    from shardcore.writing.undo import undoable_edits
 
-    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
+    journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
     if not keep:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"

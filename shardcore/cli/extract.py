@@ -79,7 +79,7 @@ def ls(
         print_header,
         shown_rows,
         sizes_stated,
-        unserved,
+        unreadable_states,
         warn_unreadable,
     )
     from shardcore.operations.extraction.default_objects import kind_code
@@ -90,7 +90,7 @@ def ls(
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
-        bare = unserved(bool(how.options["deleted"]))
+        bare = unreadable_states(bool(how.options["deleted"]))
         hidden = () if everything else bare
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None

@@ -35,7 +35,7 @@ FILES_AT_ONCE = 1 << 8
 """Rows read at once if each may be a separate file."""
 
 
-def unserved(deleted: bool) -> tuple[State, ...]:
+def unreadable_states(deleted: bool) -> tuple[State, ...]:
     """Return the states of rows that cannot be read; `ls` hides them without `--all`."""
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 

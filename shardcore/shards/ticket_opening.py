@@ -110,7 +110,7 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
     Raises:
         ShardError: It cannot be opened.
     """
-    found = opened_set(ticket, tape)
+    found = open_ticket_set(ticket, tape)
     if not isinstance(found, DataSet) or not ticket.name:
         return found
     try:
@@ -129,7 +129,7 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
     return shard
 
 
-def opened_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
+def open_ticket_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
     """Return the file of a ticket, or a data set with this one member; see `open_ticket`."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     if not ticket.name:
@@ -200,7 +200,7 @@ def _connected(ticket: ShardTicket) -> Iterator[None]:
 
 def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: RequestLog) -> R | ShardError:
     try:
-        with budgeted(taking=True), opened_set(ticket, tape) as shard:
+        with budgeted(taking=True), open_ticket_set(ticket, tape) as shard:
             return work(shard, ticket.name, no_progress, *given)
     except ShardError as error:
         error.__cause__ = error.__context__ = None

@@ -205,7 +205,7 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
         findings.error(f"{format_name}.interrupted-edit", None, found.message)
 
 
-def kept_of(path: Path) -> int | None:
+def undoable_edits(path: Path) -> int | None:
     """Return the number of edits that can be undone; None if the journals are about another file."""
     where, earlier = journal_of(path), len(earlier_journals(path))
     if not os.path.lexists(where):
@@ -272,7 +272,7 @@ def apply(
         path = journal_of(edit.path)
         bring_back(edit.path)
         # Without old bytes, the journals of earlier edits stay, even those about another file.
-        stale = kept_of(edit.path) is None and journal
+        stale = undoable_edits(edit.path) is None and journal
         _write_journal(edit, path, stale=stale, keep=keep)
         try:
             make_changes(edit, progress)
@@ -323,7 +323,7 @@ def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, o
     audit.note(path, verb, keys, what=what, size_before=old_size, size_after=size)
 
 
-def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
+def unfinished_edit(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
     """Return the journal and keys of an interrupted edit that can be completed; None if there is none.
 
     Raises:
@@ -347,7 +347,7 @@ def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Jo
 def finish(
     path: str | Path, *, keep: bool = True, audit: Audit | None = None, progress: Progress = no_progress
 ) -> Journal:
-    """Complete an interrupted edit found by `to_finish`; with `keep`, its old bytes stay in the journal."""
+    """Complete an interrupted edit found by `unfinished_edit`; with `keep`, its old bytes stay in the journal."""
     where = real_path(path)
     with locked(where):
         with _journal(where, writable=True) as raw:
@@ -478,7 +478,7 @@ def _keys(raw: IO[bytes], found: Journal) -> list[str]:
     return [str(parse_json(line, "a key of the journal")) for line in text.split(b"\n")]
 
 
-def putting_back(source: FileSource) -> tuple[Journal, Edit]:
+def planned_undo(source: FileSource) -> tuple[Journal, Edit]:
     """Return what `undo` would write, as an edit for display."""
     path = real_path(source.path)
     with locked(path):
@@ -846,7 +846,7 @@ def edit_in_place(
     where = real_path(path)
     with locked(where):
         check_names(where, hard_links=hard_links)
-        found = to_finish(where, verb, keys)
+        found = unfinished_edit(where, verb, keys)
         finished: frozenset[str] | None = None
         if found is not None:
             if not agreed(found[0]):

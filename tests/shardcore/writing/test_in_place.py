@@ -156,7 +156,7 @@ def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
     states = []
     for number in range(3):
         states.append(path.read_bytes())
-        assert journals.kept_of(path) == number
+        assert journals.undoable_edits(path) == number
         with FileSource(path) as source:
             journals.apply(edit_of(source, f"edit {number}", (FileChange(10 * number, b"%d" % number * 15),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo", "file.undo.1", "file.undo.2"]
@@ -174,7 +174,7 @@ def test_journals_of_another_file_go(tmp_path: Path) -> None:
         with FileSource(path) as source:
             journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     path.write_bytes(b"another file")
-    assert journals.kept_of(path) is None
+    assert journals.undoable_edits(path) is None
     with FileSource(path) as source:
         journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo"]
@@ -349,7 +349,7 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
     edit.source.close()
     changed = path.read_bytes()
     with FileSource(path) as source:
-        journal, back = journals.putting_back(source)
+        journal, back = journals.planned_undo(source)
         assert (journal.what, back.new_size) == ("change and cut", len(OLD))
         data = bytearray(changed + bytes(len(OLD) - len(changed)))
         for one in back.changes:
@@ -360,7 +360,7 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
     assert path.read_bytes() == changed
     path.write_bytes(OLD)
     with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
-        journals.putting_back(source)
+        journals.planned_undo(source)
 
 
 def test_commands_say_what_the_window_says() -> None:

@@ -22,7 +22,7 @@ from shardcore.sources.patched import PatchedSource
 from shardcore.writing.edit_options import EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
-from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
+from shardcore.writing.undo import apply, finish, interrupted_edit, planned_undo, undo
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
@@ -131,7 +131,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 def propose_undo(shard: Shard) -> Proposal:
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
-    journal, edit = putting_back(shard.source)
+    journal, edit = planned_undo(shard.source)
     state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
     return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
 
