@@ -331,7 +331,7 @@ def test_what_is_stated_makes_sense(tmp_path: Path, line: dict[str, Any]) -> Non
     """A size that is no number, and a sha256 that is none, are refused with the line."""
     (tmp_path / "a").write_bytes(b"a")
     (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
-    with pytest.raises(UsageError, match=r"line 1: (size|sha256) is"):
+    with pytest.raises(UsageError, match=r"line 1: (size|sha256) must be"):
         pack("swh", tmp_path / "x", manifest=tmp_path / "m")
 
 
