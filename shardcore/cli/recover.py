@@ -104,10 +104,10 @@ def _sum_up(done: Salvage) -> None:
     counts = done.counts
     parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
-    stretches = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
+    ranges = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
     found = len(done.items) - done.raw
     what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
-    emit_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
+    emit_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{ranges}")
     if done.opens:
         warn(f"the file cannot be opened: {done.opens}")
     for note in done.notes:

@@ -205,7 +205,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
     if not damaged.raw:
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
-            where = plural(len(found), "stretch", "stretches")
+            where = plural(len(found), "range")
             damaged.notes.append(f"{many} in {where} belong to no object; they can be extracted as raw ranges")
         return
     for start, stop in found:

@@ -100,7 +100,7 @@ class Edit:
     def old_size(self) -> int:
         return self.source.size
 
-    def old_stretches(self) -> list[tuple[int, int]]:
+    def old_ranges(self) -> list[tuple[int, int]]:
         """Return the ranges of the old file that are overwritten or cut off."""
         found = [(one.start, min(one.stop, self.old_size)) for one in self.changes if one.start < self.old_size]
         if self.new_size < self.old_size:

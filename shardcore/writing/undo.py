@@ -741,7 +741,7 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
     if edit.keys:
         text = "\n".join(map(json.dumps, edit.keys)).encode()
         yield _RECORD.pack(_KEYS, 0, len(text)) + text
-    for start, stop in union(edit.old_stretches()) if keep else ():
+    for start, stop in union(edit.old_ranges()) if keep else ():
         held: tuple[int, int, int] | None = None  # kind, first, last of the current run
         for kind, first, last in _runs(edit.source, start, stop):
             if held is not None and held[0] == kind == _OLD_ZEROS:
