@@ -65,8 +65,8 @@ from .operations.content.geometry import GeometryContent as GeometryContent
 from .operations.content.geometry import MeshContent as MeshContent
 from .operations.content.geometry import SkeletonContent as SkeletonContent
 from .operations.content.geometry import mesh_level as mesh_level
-from .operations.content.members import member_content as member_content
-from .operations.content.members import tensor_array as tensor_array
+from .operations.content.nested import member_content as member_content
+from .operations.content.nested import tensor_array as tensor_array
 from .operations.content.pictures import picture_pixels as picture_pixels
 from .operations.content.recognise import content as content
 from .operations.content.recognise import content_span as content_span

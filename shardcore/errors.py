@@ -24,7 +24,7 @@ class Remedy(Enum):
     """Remedies for failures. The values name Python arguments; the command line has texts of its own."""
 
     DELETED = "open with deleted=True to read it"
-    XORBS = "name the folder that holds them (xorbs=)"
+    XORBS = "name the folder that contains them (xorbs=)"
     SPEC = "give the specification (spec=), or one of the files"
     LIMIT = "a higher limit allows it"
     WORK = "shardcore.allowing(…) allows more"

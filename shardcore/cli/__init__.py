@@ -1,4 +1,4 @@
-"""The `shardcore` command: everything the library does with shards, without a window."""
+"""Command line program `shardcore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that counts: chart."""
+"""Command `chart`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from shardcore.teaching.charts.charts import Chart
 
 BAR = 40
-"""Letters of the longest bar."""
+"""Characters of the longest bar."""
 
 MOST_LINES = 60
-"""Bins that are printed for people; more are put together."""
+"""Maximum bins printed as text; further ones are merged."""
 
 
 class What(StrEnum):
@@ -94,7 +94,7 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
     with progress_bar("Counting") as progress:
         if what is What.SIZES:
             if of and of not in shard.objects.kinds:
-                raise UsageError(f"{short(of)} is not a kind of this file: {', '.join(shard.objects.kinds)}")
+                raise UsageError(f"no objects of kind {short(of)} (available: {', '.join(shard.objects.kinds)})")
             return object_sizes(shard.objects, of, progress).chart()
         if what is What.ENTROPY:
             if shard.source is None:
@@ -104,7 +104,7 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
         if not names:
             raise UsageError(shard.no_loads)
         if of and of not in names:
-            raise UsageError(f"{short(of)} is not a load of this file: {', '.join(names)}")
+            raise UsageError(f"unknown load {short(of)} (available: {', '.join(names)})")
         load = shard.loads[names.index(of or names[0])].make(progress)
         if not spread:
             return load_chart(load).chart
@@ -125,7 +125,7 @@ def _print_chart(found: Chart) -> None:
         known = part[part == part]  # noqa: PLR0124 - what is unknown is not equal to itself
         last = min(first + each, len(found))
         value = float(known.mean()) if len(known) else float("nan")
-        text = f"{value:,.2f}".rstrip("0").rstrip(".") if len(known) else "not looked at"
+        text = f"{value:,.2f}".rstrip("0").rstrip(".") if len(known) else "not computed"
         low, high = int(found.edges[first]), int(found.edges[last])
         name = f"{low:,}" if high == low + 1 else f"{low:,}..{high:,}"
         lines.append((name, value if len(known) else 0.0, text))

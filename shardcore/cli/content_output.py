@@ -1,4 +1,4 @@
-"""Contents as JSON and as lines for people."""
+"""Output of contents as JSON and text."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LINES = 40
-"""Lines, rows and members that are printed for people."""
+"""Maximum lines, rows and members printed as text."""
 
 CORNER = 6
-"""Elements of each axis of an array that are printed."""
+"""Elements printed per axis of an array."""
 
 
 def content_json(found: Content) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    """Return the JSON form of a content, without its bytes."""
+    result: dict[str, Any] = {
         "kind": found.kind, "title": found.title, "size": found.size if found.size >= 0 else None,
         "read": len(found.data), "note": found.note,
     }  # fmt: skip
     if isinstance(found, TextContent):
-        told |= {"encoding": found.encoding, "language": found.language, "lines": len(found.line_starts)}
+        result |= {"encoding": found.encoding, "language": found.language, "lines": len(found.line_starts)}
     if isinstance(found, TableContent):
-        told |= {"delimiter": found.delimiter, "rows": len(found.rows), "columns": list(found.rows[0])}
+        result |= {"delimiter": found.delimiter, "rows": len(found.rows), "columns": list(found.rows[0])}
     if isinstance(found, PictureContent):
-        told |= {
+        result |= {
             "format": found.format, "width": found.width or None, "height": found.height or None,
             "frames": found.frames, "mode": found.mode,
         }  # fmt: skip
     if isinstance(found, ArrayContent):
         layout = found.layout
-        told |= {
+        result |= {
             "dtype": layout.dtype.str, "shape": list(layout.shape), "order": layout.order, "axes": list(layout.axes),
             "units": list(layout.units), "resolution": list(layout.resolution), "begin": list(layout.begin),
             "encoding": found.encoding, "stored_size": found.stored_size if found.stored_size >= 0 else None,
             "statistics": statistics(found.array) if found.complete else None,
         }  # fmt: skip
     if isinstance(found, TensorsContent):
-        told |= {
+        result |= {
             "tensors": [
                 {"name": one.name, "dtype": one.dtype, "shape": list(one.shape), "start": one.start, "stop": one.stop}
                 for one in found.tensors
@@ -67,7 +68,7 @@ def content_json(found: Content) -> dict[str, Any]:
             "metadata": json_safe(found.metadata),
         }
     if isinstance(found, ArchiveContent):
-        told |= {
+        result |= {
             "format": found.format,
             "members": [
                 {
@@ -79,25 +80,26 @@ def content_json(found: Content) -> dict[str, Any]:
             "inner": content_json(found.inner) if found.inner is not None else None,
         }  # fmt: skip
     if isinstance(found, GeometryContent):
-        told |= geometry_json(found)
+        result |= geometry_json(found)
     if isinstance(found, ShardContent):
-        told |= {"format": found.format}
-    return told
+        result |= {"format": found.format}
+    return result
 
 
 def statistics(array: NDArray[Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"elements": int(array.size)}
+    """Return minimum, maximum and mean of the finite numbers of an array; for other types only the count."""
+    result: dict[str, Any] = {"elements": int(array.size)}
     if array.size and array.dtype.kind in "iufb":
         values = array.astype(float) if array.dtype.kind == "b" else array
         if array.dtype.kind == "f":
             values = values[np.isfinite(values)]
-            told["not_finite"] = int(array.size - values.size)
+            result["not_finite"] = int(array.size - values.size)
         if values.size:
             with np.errstate(over="ignore"):
                 mean = float(values.mean(dtype=float))
-            told |= {"min": json_numbers(values.min()), "max": json_numbers(values.max())}
-            told["mean"] = mean if np.isfinite(mean) else None
-    return told
+            result |= {"min": json_numbers(values.min()), "max": json_numbers(values.max())}
+            result["mean"] = mean if np.isfinite(mean) else None
+    return result
 
 
 def print_content(found: Content) -> None:
@@ -158,7 +160,7 @@ def _print_text(found: TextContent) -> None:
         from pygments.lexers import find_lexer_class
 
         lexer = find_lexer_class(found.language)
-        # Characters that steer a terminal are shown as escapes, without colours.
+        # Text with control characters is escaped and printed without colours.
         if lexer is not None and visible(text, keep="\n\t") == text:
             sys.stdout.write(highlight(text, lexer(), TerminalFormatter()))
             print_rest(len(found.line_starts), LINES, "line")
@@ -194,10 +196,10 @@ def _print_array(found: ArrayContent) -> None:
     array = found.array
     if not array.size:
         return
-    told = statistics(array)
-    if found.complete and "min" in told:
-        mean = f", mean {told['mean']:.9g}" if told["mean"] is not None else ""
-        print_line(f"minimum {told['min']}, maximum {told['max']}{mean}")
+    result = statistics(array)
+    if found.complete and "min" in result:
+        mean = f", mean {result['mean']:.9g}" if result["mean"] is not None else ""
+        print_line(f"minimum {result['min']}, maximum {result['max']}{mean}")
     corner = array[tuple(slice(CORNER) for _ in array.shape[:2]) + (0,) * (array.ndim - 2)]
     for line in np.array2string(corner, floatmode="unique").split("\n"):
         print_line(line)

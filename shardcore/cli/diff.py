@@ -1,4 +1,4 @@
-"""The command that compares two shards: diff."""
+"""Command `diff`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_LINES = 60
-"""Differences of one kind that are printed for people."""
+"""Maximum differences per kind printed as text."""
 
 _BLOCK = 1 << 20
-"""Bytes of two files that are compared at a time."""
 
 _COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents": "contents"}
 
@@ -95,6 +94,7 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
 
 
 def _differ(one: Source | None, other: Source | None) -> bool:
+    """Return whether two local files differ in any byte."""
     if one is None or other is None or not (one.near and other.near):
         return False
     starts = range(0, one.size, _BLOCK)

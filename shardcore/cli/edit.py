@@ -1,4 +1,4 @@
-"""Commands that change files that are there: delete, truncate, tombstone, undo. They ask first."""
+"""Commands that change files: delete, truncate, append, tombstone, undo. They ask for confirmation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural, range_text
 from shardcore.writing.edit_options import TOMBSTONE
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    from shardcore.writing.undo import kept_of
+    """Return a clause about the journal: whether old bytes are kept, and how many edits can be undone."""
+    from shardcore.writing.undo import undoable_edits
 
-    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
+    journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
     if not keep:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"
@@ -41,7 +42,7 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
 
 
 SHOWN_CHANGES = 20
-"""Changes that are shown before the question."""
+"""Maximum changes shown before the confirmation."""
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes without changing the file.")]
@@ -98,7 +99,7 @@ def truncate(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Cut off the bytes that follow the end of a shard.
+    """Remove the bytes that follow the end of a shard.
 
     Examples:
         shardcore truncate small.shard --dry-run
@@ -139,13 +140,19 @@ def undo(
         typer.Option(
             "--trust",
             help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
-            "restored from a backup), or makes FILE longer by more than 1 GiB of zeros.",
+            "restored from a backup), or extends FILE by more than 1 GiB of zeros.",
         ),
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
+    """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before.
+
+    Examples:
+        shardcore undo small.shard --dry-run
+        shardcore undo small.shard --yes
+    """
     from shardcore.operations.edit import refuse_address, take_back
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
@@ -160,18 +167,18 @@ def undo(
     def agreed(journal: Journal) -> None:
         _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
-    with progress_bar("putting back") as progress:
+    with progress_bar("undoing") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
-        return tell_edited(file, done, as_json=json)
+        return print_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
-    told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+    shown = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
     changes = journal.changes_back()
-    told |= {"new_size": journal.old_size, "changes": changes}
+    shown |= {"new_size": journal.old_size, "changes": changes}
     if not json:
         _show_changes(changes)
     left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
-    print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
+    print_json(shown) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
     return 0
 
 
@@ -196,7 +203,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
         purge(path)
     if as_json:
         for one, size in zip(found, sizes, strict=True):
-            tell_json({"path": str(one), "size": size, "removed": not dry_run})
+            emit_json({"path": str(one), "size": size, "removed": not dry_run})
     return 0
 
 
@@ -250,35 +257,32 @@ def tombstone(
         agreed=agreed,
     )
     if dry_run and json:
-        print_json([one.told() for one in rewrites])
+        print_json([one.to_json() for one in rewrites])
     elif dry_run:
         for one in rewrites:
-            told = one.told()
-            print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
-            old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
-            # Without its two names.
+            shown = one.to_json()
+            print_line(f"{one.path}: {one.what}" + ("" if shown["old"] is not None else " (a new file)"))
+            old, new = ((shown[name] or "").splitlines() for name in ("old", "new"))
+            # Skip the two header lines with file names.
             for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
                 print_line(f"  {line if line[0] != '@' else '…'}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
-            tell_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
+            emit_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """An edit as a command line requests it.
+    """Arguments of an edit.
 
     Attributes:
         name: The verb.
-        keys: The objects; None for a verb that takes none.
-        paths: The files of a verb that takes files.
-        yes: Whether nobody is asked.
-        dry_run: Whether nothing is changed.
-        no_undo: Whether the old bytes are not kept.
-        hard_links: Whether a file with several names is edited.
-        audit: Note for the audit log, or None.
+        keys: The objects; None for a verb without keys.
+        paths: Files of a verb that takes files.
+        yes: Whether confirmation is skipped.
+        audit: Entry for the audit log, or None.
     """
 
     name: str
@@ -292,13 +296,14 @@ class EditArguments:
 
 
 def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
+    """Show an edit, ask for confirmation and run it; return the exit code."""
     from shardcore.operations.edit import change as change_file
 
     with ExitStack() as bar:
         bars: list[Progress] = []
 
         def begin(edit: Edit | Journal) -> bool:
-            # No bar while the user is asked.
+            # No progress bar while asking for confirmation.
             bars.clear()
             bar.close()
             return agreed(edit, given, as_json=as_json)
@@ -328,7 +333,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
         return 0
     if done.finished is not None:
         warn(f"{uri}: an edit that was interrupted was finished first")
-    return tell_edited(uri, done, as_json=as_json)
+    return print_edited(uri, done, as_json=as_json)
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
@@ -343,7 +348,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     kept = kept_text(edit, keep=not given.no_undo)
     if given.dry_run:
         if as_json:
-            print_json(edit.told() | {"undo": kept})
+            print_json(edit.to_json() | {"undo": kept})
         else:
             _show(edit)
             print_line(kept)
@@ -354,16 +359,17 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     return True
 
 
-def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
+def print_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
+    """Print the edited file and the result of verifying it; return the exit code."""
     from shardcore.model.finding import Severity
 
     for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
             warn(f"the file has an error: {finding.code}: {finding.message}")
     if as_json:
-        tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
+        emit_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:
-        tell_line(f"{uri}: {plural(done.size, 'byte')}")
+        emit_line(f"{uri}: {plural(done.size, 'byte')}")
     return 0 if done.ok else 1
 
 
@@ -379,10 +385,10 @@ def _ask(question: str, *, yes: bool) -> None:
 
 
 def _show(edit: Edit) -> None:
-    told = edit.told()
-    _show_changes(told["changes"])
-    if told["size"] != told["new_size"]:
-        print_line(f"size  {told['size']} -> {told['new_size']}")
+    shown = edit.to_json()
+    _show_changes(shown["changes"])
+    if shown["size"] != shown["new_size"]:
+        print_line(f"size  {shown['size']} -> {shown['new_size']}")
 
 
 def _show_changes(changes: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Commands that take objects out: ls, get, extract."""
+"""Commands `ls`, `get` and `extract`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, worded
 from shardcore.cli.targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 FEW_ROWS = 10_000
-"""Up to this many rows are listed without loading the index first."""
+"""Maximum rows listed without loading the index first."""
 
 
 @opens
@@ -79,7 +79,7 @@ def ls(
         print_header,
         shown_rows,
         sizes_stated,
-        unserved,
+        unreadable_states,
         warn_unreadable,
     )
     from shardcore.operations.extraction.default_objects import kind_code
@@ -90,16 +90,16 @@ def ls(
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
-        bare = unserved(bool(how.options["deleted"]))
+        bare = unreadable_states(bool(how.options["deleted"]))
         hidden = () if everything else bare
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None
             shard.tasks = tasks
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
-        # Of a folder of very many files the rows are printed while these are opened.
+        # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
-        # What slots without object are (swh) is known from the whole index alone.
+        # Whether a slot is unused or deleted (swh) needs the whole index.
         few = limit is not None and limit <= FEW_ROWS and not everything
         if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
@@ -210,7 +210,7 @@ def extract(
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
-        raise UsageError("give keys, or choose by --match and --kind; not both")
+        raise UsageError("keys cannot be combined with --match or --kind")
     options = ExtractOptions(
         folders=folders,
         conflict=_conflict(conflict, force=force),
@@ -251,7 +251,7 @@ def _extracted(
         warn(f"{name}: {error_line(error)}")
 
     with progress_bar("extracting") as progress, closing(extract(progress=progress, unreadable=warned)) as results:
-        count, failed, lost = _tell_all(results, as_json=as_json)
+        count, failed, lost = _print_all(results, as_json=as_json)
     if lost:
         return 4
     if not count and pattern is not None:
@@ -275,7 +275,8 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
+def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
+    """Print a line per file; return the number of files, the number of failures, and whether the source was lost."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
     try:
@@ -287,13 +288,13 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
                     continue
             if done.last:
                 if as_json:
-                    tell_json(done.line())
-                _tell_stopped(number, worded(done.error, done.remedy))
+                    emit_json(done.line())
+                _warn_stopped(number, worded(done.error, done.remedy))
                 return number + 1, failed, True
-            _tell(done, as_json=as_json)
+            _print_result(done, as_json=as_json)
     except SourceError:
         if number >= 0:
-            _tell_stopped(number + 1)
+            _warn_stopped(number + 1)
         raise
     for remedy, count in like.items():
         if count > 1:
@@ -301,21 +302,21 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
     return number + 1, failed, False
 
 
-def _tell_stopped(count: int, why: str = "") -> None:
+def _warn_stopped(count: int, why: str = "") -> None:
     why = f": {why}" if why else ""
     warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip skips existing files")
 
 
-def _tell(done: Extracted, *, as_json: bool) -> None:
+def _print_result(done: Extracted, *, as_json: bool) -> None:
     if as_json:
-        tell_json(done.line())
+        emit_json(done.line())
     elif done.error:
         what = worded(done.error, done.remedy)
         warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
     elif done.skipped:
-        tell_line(f"{done.skipped}  exists already: skipped")
+        emit_line(f"{done.skipped}  exists already: skipped")
     else:
-        tell_line(f"{done.path}  {done.size}  {done.sha256}")
+        emit_line(f"{done.path}  {done.size}  {done.sha256}")
 
 
 def _pieces(
@@ -335,5 +336,6 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
+    """Refuse a range that begins after the end; a range that ends after it is cut."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

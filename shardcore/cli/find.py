@@ -1,4 +1,4 @@
-"""The command that searches for a key in many files: find."""
+"""Command `find`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Find the files and folders that hold a key; exit code 1 if none does, 4 if a source is unreachable.
+    """Find the files and folders that contain a key; exit code 1 if none does, 4 if a source is unreachable.
 
     Examples:
         shardcore find 2090 archive small.shard
@@ -65,9 +65,9 @@ def _print(hit: Any, *, json: bool) -> None:
 def _hit_json(hit: Any) -> dict[str, Any]:
     if hit.error is not None:
         return {"path": hit.path, "error": error_line(hit.error)}
-    told = object_json(hit.ref)
+    row = object_json(hit.ref)
     return {
         "path": hit.path,
         "format": hit.format,
-        **{name: told[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
+        **{name: row[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
     }

@@ -1,4 +1,4 @@
-"""The commands that print what there is: formats and help."""
+"""Commands `formats` and `help`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ _OPTIONS = {
     OptionPurpose.LOCATE: "locate with",
     OptionPurpose.REKEY: "rekey with",
 }
-"""Purposes of the options that people give, and their labels."""
+"""Labels of the purposes of options."""
 
 
 def formats(
     name: Annotated[str, format_argument("One format; default: all.", *FORMATS, *CONTAINERS)] = "",
     json: Json = False,
 ) -> int:
+    """List the formats: specification, file names, magic, operations and options.
+
+    Examples:
+        shardcore formats
+        shardcore formats des --json
+    """
     found = (format_of(name),) if name else all_formats()
     if json:
         for one in found:
@@ -51,6 +57,12 @@ def help(
         typer.Argument(metavar="COMMAND|remote", help="A command; remote: the options for S3, Google Cloud and HTTP."),
     ] = "",
 ) -> int:
+    """Print the help of a command, or the options for remote files.
+
+    Examples:
+        shardcore help verify
+        shardcore help remote
+    """
     from shardcore.cli.program import help_panels, loaded, run
 
     if topic != "remote":

@@ -1,4 +1,4 @@
-"""Meshes, skeletons and annotations as JSON and as lines for people."""
+"""Output of meshes, skeletons and annotations as JSON and text."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from shardcore.operations.content.geometry import (
 )
 
 ROWS = 20
-"""Fragments, vertices and annotations that are printed for people."""
+"""Maximum fragments, vertices and annotations printed as text."""
 
 MOST_JSON = 10_000
-"""Fragments and annotations in JSON."""
+"""Maximum fragments and annotations in JSON."""
 
 
 def geometry_json(found: GeometryContent) -> dict[str, Any]:
     bounds = found.bounds()
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "unit": found.geometry().unit,
         "bounds": None if bounds is None else {"low": list(bounds[0]), "high": list(bounds[1])},
     }
     if isinstance(found, MeshContent):
-        told |= {
+        result |= {
             "level": found.level if found.level >= 0 else None,
             "vertices": len(found.vertices),
             "triangles": len(found.triangles),
@@ -43,10 +43,10 @@ def geometry_json(found: GeometryContent) -> dict[str, Any]:
             {"id": name, "dtype": column.dtype.str, "components": column.shape[1] if column.ndim > 1 else 1}
             for name, column in one.attributes.items()
         ]
-        told |= {"vertices": len(one.vertices), "edges": len(one.edges), "attributes": attributes}
+        result |= {"vertices": len(one.vertices), "edges": len(one.edges), "attributes": attributes}
     elif isinstance(found, AnnotationsContent):
-        told |= _annotations_json(found)
-    return told
+        result |= _annotations_json(found)
+    return result
 
 
 def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
 
 
 def json_numbers(values: Any) -> Any:
+    """Return numbers as JSON values; NaN and infinity become None."""
     if values.ndim:
         return [json_numbers(one) for one in values]
     if values.dtype.kind in "iu":

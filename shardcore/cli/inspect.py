@@ -1,4 +1,4 @@
-"""Commands that look: info, tree, explain, trace, verify, locate."""
+"""Commands `info`, `tree`, `explain`, `trace`, `verify` and `locate`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from shardcore.cli.options import (
 from shardcore.cli.output import (
     NodeCount,
     children_of,
+    emit_json,
+    emit_line,
     error_line,
     info_json,
     json_safe,
@@ -35,8 +37,6 @@ from shardcore.cli.output import (
     print_line,
     print_node_json,
     stopped,
-    tell_json,
-    tell_line,
     warn,
     worded,
 )
@@ -65,7 +65,7 @@ _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
 
 _INDENT = "    "
 _WIDE = 36
-"""Letters of a value beyond which its meaning is not aligned with those of the others."""
+"""Maximum width of a value whose meaning is aligned with the others."""
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
@@ -116,6 +116,7 @@ def trace_lines(
 
 
 def cost_text(cost: ColdCost) -> str:
+    """Return a cost as text: `2 requests, 66,127 bytes, 2 round trips`."""
     if not cost.requests:
         return "no requests"
     size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round trip")
@@ -149,12 +150,12 @@ def _drawn_lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _value_lines(step: Step) -> Iterator[str]:
-    told = {}
+    texts = {}
     for name, value in step.values.items():
         meaning = step.meanings.get(name)
-        told[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
-    width = max((len(text) for text in told.values() if len(text) <= _WIDE), default=0)
-    for name, text in told.items():
+        texts[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
+    width = max((len(text) for text in texts.values() if len(text) <= _WIDE), default=0)
+    for name, text in texts.items():
         meaning = step.meanings.get(name)
         yield f"{_INDENT}{text:<{width}}  {meaning.text}" if meaning is not None else f"{_INDENT}{text}"
 
@@ -181,19 +182,19 @@ def lead_lines(leads: References) -> Iterator[str]:
 
 
 SMALL_INDEX = 64 << 20
-"""Indices of up to this many bytes are loaded without being requested."""
+"""Maximum size of an index that is loaded automatically."""
 
 MANY_NODES = 10_000
-"""Nodes of a tree that are printed unless more are requested."""
+"""Default of `--nodes`."""
 
 FIELD_LETTERS = 10_000
-"""Letters of a field that are printed for people; JSON has all of them."""
+"""Maximum characters of a field printed as text; JSON has all."""
 
 MOST_FIELDS = 256
-"""Fields of a section that are looked at for their texts."""
+"""Maximum fields of a section searched for texts."""
 
 ENDS_AT_SECTION = 2
-"""A path of this many nodes is the file and a section."""
+"""Length of a path from the file to a section."""
 
 
 @opens
@@ -285,7 +286,7 @@ def explain(
 
     number = whole_number(offset)
     if number is None:
-        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {short(offset)}")
+        raise UsageError(f"an offset must be a number such as 4096 or 0x1000, not {short(offset)}")
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if shard.source is None and not source:
@@ -338,17 +339,17 @@ def trace(
     from shardcore.shards.trace import ABSENT, FOUND
 
     with how.open_rest(uri) as shard:
-        told = shard.trace(key)
-        # What the lookup just fetched of a remote file is not fetched again.
+        found = shard.trace(key)
+        # Ranges of a remote file that the lookup fetched are cached.
         paid = cold_trace(shard, key, fetch=True) if cold else None
     if json:
-        tell_json(trace_json(told, paid))
+        emit_json(trace_json(found, paid))
     else:
-        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
-            tell_line(line)
-    if told.outcome == FOUND:
+        for line in trace_lines(paid.trace if paid is not None else found, paid, draw=draw, brief=brief):
+            emit_line(line)
+    if found.outcome == FOUND:
         return 0
-    return 1 if told.outcome == ABSENT else 3
+    return 1 if found.outcome == ABSENT else 3
 
 
 @opens
@@ -383,20 +384,21 @@ def verify(
     except SourceError as error:
         if error.partial is None:
             raise
-        _tell_report(error.partial, as_json=json)
+        _print_report(error.partial, as_json=json)
         raise stopped(error, error.partial.stopped_after) from None
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
-                tell_json(shard.verify(depth).to_json())
+                emit_json(shard.verify(depth).to_json())
         raise
-    _tell_report(report, as_json=json)
+    _print_report(report, as_json=json)
     if report.left_out:
         warn(worded(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
     return 0 if report.ok else 1
 
 
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
+    """Verify a shard or data set; workers verify only what opens without damage."""
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import member_report
 
@@ -410,15 +412,15 @@ def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Prog
     return report
 
 
-def _tell_report(report: Report, *, as_json: bool) -> None:
+def _print_report(report: Report, *, as_json: bool) -> None:
     if as_json:
-        tell_json(report.to_json())
+        emit_json(report.to_json())
         return
     for finding in report.findings:
         place = f" [{finding.span}]" if finding.span else ""
-        tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+        emit_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
     if not report.stopped_after:
-        tell_line(report.summary)
+        emit_line(report.summary)
 
 
 @reaches
@@ -443,12 +445,12 @@ def locate(
         shardcore locate des 2090 -O date=2026-01-05
         shardcore locate des -O help
     """
-    from shardcore.cli.pack import tell_options
+    from shardcore.cli.pack import print_options
     from shardcore.model.options import OptionPurpose
     from shardcore.shards.opening import locate as locate_key
 
     if option == ["help"]:
-        return tell_options(format_name, OptionPurpose.LOCATE)
+        return print_options(format_name, OptionPurpose.LOCATE)
     if not key:
         raise UsageError("missing argument: KEY")
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
@@ -475,6 +477,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
+    """Load the index unless it is large; damage in it is shown by the tree."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
@@ -486,7 +489,7 @@ def _count(shard: Shard) -> None:
         _load(shard)
         return
     if not shard.joins:
-        # The files of a bcolz column or table are counted by their names.
+        # The objects of a bcolz column or table are counted by file names.
         if shard.declared_objects is None:
             _load(shard)
         return
@@ -505,10 +508,11 @@ def _load(shard: Shard) -> None:
 def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
-    return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+    return f"{text[:FIELD_LETTERS]}… ({len(text)} characters; --json has all)"
 
 
 def _decoded_fields(shard: Shard) -> dict[str, str]:
+    """Return the texts of the tree for numeric header fields: `2 crc32`, `never expires`."""
     found: dict[str, str] = {}
     if shard.source is None:
         return found
@@ -527,6 +531,7 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
 
 
 def _field_text(value: Value) -> str:
+    """Return the value of a header field; byte strings of letters as text, others in hex."""
     return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 

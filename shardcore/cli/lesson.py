@@ -1,4 +1,4 @@
-"""The command for lessons: list, export."""
+"""Command `lesson`: list, export."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ def lesson(
     force: Force = False,
     json: Json = False,
 ) -> int:
+    """List lessons and missions, or export one as an HTML page.
+
+    Examples:
+        shardcore lesson list
+        shardcore lesson export swh-2-find-a-key lesson.html
+    """
     if action not in _TAKES:
         raise UsageError(f"the action must be one of {', '.join(_TAKES)}, not {short(action)}")
     given, (count, usage) = list(names or ()), _TAKES[action]

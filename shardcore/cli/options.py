@@ -1,4 +1,4 @@
-"""The options that commands share, stated once."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
-"""Groups of options in the help of a command, after the general ones."""
+"""Panels in the help of a command, after the general options."""
 
 
 def one_of(*values: str) -> Callable[[str], list[str]]:
@@ -66,6 +66,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contrac
 
 
 def size_from(text: str) -> int:
+    """Parse a number of bytes; K, M and G are powers of 1024."""
     try:
         return int(Option("", OptionType.SIZE, "").value_of(text))
     except UsageError as error:
@@ -89,12 +90,9 @@ class Opening:
     """Options of all commands that open a shard.
 
     Attributes:
-        format: The name of the format, instead of recognising it.
-        options: Values of options that formats declare for opening, by name.
-        written: Values of options that formats declare for writing, by name.
-        remote: Options for remote files; None: the defaults.
-        tape: The request log, or None.
-        jobs: How many members or objects are worked on at the same time; None as usual.
+        options: Values of options for opening, by name.
+        written: Values of options for writing, by name.
+        remote: Options for remote files; None for defaults.
     """
 
     format: str | None = None
@@ -105,8 +103,8 @@ class Opening:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
-        """Open what a command names."""
-        _tell_interrupted(uri)
+        """Open the URI of a command, which may be an address."""
+        _warn_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
         except StoreUntrusted as error:
@@ -142,14 +140,14 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
+        """Open a shard; if it is damaged, its readable part with `Shard.damage` set, provided that it has objects.
 
         Args:
             uri: The file or folder.
-            whole: Whether all bytes of a file are needed.
+            whole: Whether all bytes of the file are needed.
 
         Raises:
-            FormatError: Nothing useful is left.
+            FormatError: No objects can be read.
         """
         try:
             with opening_whole(whole):
@@ -163,26 +161,28 @@ class Opening:
 
 
 def only(when: str, applies: object, **given: object) -> None:
+    """Refuse options without effect: `given` ones, unless `applies`. `when` is their condition: `with --svg`."""
     for name, value in given.items():
         if value and not applies:
             raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
 
 
 def shown_uri(uri: str) -> str:
+    """Return a URI for display, without query and login."""
     from shardcore.shards.viewer_link import chosen_address  # numpy is loaded with it
 
     file, path, _ = split_inside(chosen_address(uri))
     return inside_link(shown_address(file), path)
 
 
-def _tell_interrupted(uri: str) -> None:
+def _warn_interrupted(uri: str) -> None:
     uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 
-        if told := interrupted(uri):
-            warn(told)
+        if message := interrupted(uri):
+            warn(message)
 
 
 def opening_flags() -> tuple[str, ...]:
@@ -190,6 +190,7 @@ def opening_flags() -> tuple[str, ...]:
 
 
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
+    """Return the given options; UsageError if the format lacks one. Switches for opening are ignored instead."""
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
@@ -199,7 +200,7 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
 
 
 USUAL = Opening()
-"""Recognised, without options; what a command gets without flags."""
+"""Default of a command without flags."""
 
 _FORMAT = Annotated[
     str | None,
@@ -214,12 +215,13 @@ _FORMAT = Annotated[
 
 
 SOURCE = "source_"
-"""Put before the name of a flag of opening where a flag of writing has that name."""
+"""Prefix of a flag for opening that has the name of a flag for writing."""
 
 
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
+    """Return the flags of the formats for one purpose: annotation and default, by name. `beside` are names in use."""
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -242,13 +244,14 @@ def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
 
 
 def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
+    """Return annotation and default of an option for remote files; without `metavar` it is a switch."""
     option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
     if metavar is None:
         return Annotated[bool, option], False
     return (Annotated[int | None, option] if number else Annotated[str | None, option]), None
 
 
-# The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
+# Flags for remote files, by field of `RemoteOptions`, two of which have other names.
 _REMOTE: dict[str, tuple[Any, Any]] = {
     "endpoint_url": _remote("Address of an S3-compatible store.", "URL", "--endpoint-url"),
     "region": _remote("Region of the bucket.", "NAME", "--region"),
@@ -267,7 +270,10 @@ _TAPE = _remote("Write the request log; print the totals.", "FILE|-", "--request
 _YES = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="Open stores and folders that a file names, without asking.", rich_help_panel=FORMATS_PANEL
+        "--yes",
+        "-y",
+        help="Open stores and folders that a file refers to, without asking.",
+        rich_help_panel=FORMATS_PANEL,
     ),
 ]
 
@@ -293,11 +299,12 @@ _WORK = Annotated[
 
 _JOBS = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Work on N members or objects at the same time."),
+    typer.Option("--jobs", metavar="N", min=1, help="Process N members or objects in parallel."),
 ]
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a command that edits a local file: those for opening formats with this edit."""
     users = [one for one in all_formats() if command.__name__ in one.edits]
     return _with_flags(command, opening=True, remote=False, formats=users)
 
@@ -320,7 +327,7 @@ def _with_flags(
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
-    # No format that such a command opens has an option of its own where it has no flag.
+    # Commands without these flags open no format with options of its own.
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
         flags["opening_options"] = (_OPTION, None)
@@ -353,8 +360,8 @@ def _with_flags(
     return run
 
 
-# Decorators: they give a command with a parameter `how: Opening` the flags of remote addresses, and those that state
-# how to open and how to write. Where both have a flag of one name, that of opening is called `--source-NAME`.
+# Decorators that add flags for remote files, opening and writing to a command with a parameter `how: Opening`.
+# If opening and writing have a flag of one name, that of opening becomes `--source-NAME`.
 reaches = _with_flags
 opens = partial(_with_flags, opening=True)
 writes = partial(_with_flags, writing=True)
@@ -372,17 +379,17 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Write the request log at the end, whatever became of the command; and its notes, urgent ones as they come."""
+    """Write the request log at the end, also after an error; print its notes."""
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
     shown: list[str] = []
 
-    def tell(note: str) -> None:
+    def print_note(note: str) -> None:
         shown.append(note)
         warn(note)
 
-    tape, notes = RequestLog(on_note=tell), True
+    tape, notes = RequestLog(on_note=print_note), True
     try:
         yield tape
     except Forbidden:
@@ -405,14 +412,14 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
 
     name = "standard input" if key_file == "-" else key_file
     try:
-        # Not as text: that would replace the line ends inside a key.
+        # Read as bytes: text mode would convert line ends inside keys.
         data = sys.stdin.buffer.read() if key_file == "-" else read_side_file(key_file, named=True)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot read the keys in {name}: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the keys in {name}: {reason_of(error)}") from error
-    # Not `splitlines`: keys may hold other line ends as they are.
+    # Not `splitlines`: keys may contain other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             found.append(_key_of(line.removesuffix("\r"), f"{name}, line {number}"))
@@ -435,18 +442,20 @@ def _key_of(line: str, place: str) -> str:
 
 
 def byte_range(text: str | None) -> tuple[int, int] | None:
+    """Parse `A:B` as a half-open range."""
     if text is None:
         return None
     first, _, last = text.partition(":")
     start, stop = whole_number(first or "0"), whole_number(last)
     if start is None or stop is None:
-        raise UsageError(f"--range is A:B, two offsets of bytes, not {short(text)}")
+        raise UsageError(f"--range must be A:B, two byte offsets, not {short(text)}")
     if start > stop:
         raise UsageError(f"--range {text}: A exceeds B")
     return start, stop
 
 
 def whole_number(text: str) -> int | None:
+    """Parse a number of at most 64 bits, decimal or with `0x`; None for other text."""
     try:
         number = int(text, 0)
     except ValueError:
@@ -456,7 +465,7 @@ def whole_number(text: str) -> int | None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """A progress bar on a terminal; elsewhere nothing. It appears when something takes long."""
+    """Show a progress bar on a terminal, once an operation takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return
@@ -475,6 +484,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 def format_options(pairs: list[str] | None) -> dict[str, str]:
+    """Parse `NAME=VALUE` options of a format."""
     found: dict[str, str] = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Output of results: JSON for programs, plain lines for people."""
+"""Output of results: JSON for programs, text for people."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any) -> None:
+    """Print one JSON value on one line, non-ASCII characters escaped."""
     sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
 
 
 def print_line(text: str = "") -> None:
+    """Print one line; control characters are escaped."""
     sys.stdout.write(printable(text) + "\n")
 
 
@@ -37,11 +39,12 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
         print_line(f"… and {plural(count - printed, noun, many)} more")
 
 
-def tell_line(text: str) -> None:
+def emit_line(text: str) -> None:
+    """Print one line; a broken pipe stops the printing, but not the work."""
     _write_on(printable(text) + "\n")
 
 
-def tell_json(value: Any) -> None:
+def emit_json(value: Any) -> None:
     _write_on(json.dumps(value, ensure_ascii=True) + "\n")
 
 
@@ -72,12 +75,14 @@ def write_whole_to(target: str, text: str, *, force: bool) -> None:
 
 
 def silence_output() -> None:
+    """Redirect pending output to nowhere, so that the interpreter does not fail when it flushes at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def printable(text: str) -> str:
+    """Escape control characters, direction marks and lone surrogates, which keys may contain."""
     return visible(text)
 
 
@@ -89,16 +94,16 @@ def warn(text: str) -> None:
 
 FLAGS = {
     Remedy.DELETED: "add --deleted to read it",
-    Remedy.XORBS: "--xorbs DIR names the folder that holds them",
+    Remedy.XORBS: "--xorbs DIR names the folder that contains them",
     Remedy.SPEC: "give --spec, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",
     Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
-    Remedy.JOURNAL: "--trust uses it (of a copy, a restored backup): look first where it comes from",
+    Remedy.JOURNAL: "--trust uses it (for a copy or a restored backup): check first where it comes from",
     Remedy.FINISH: "shardcore pack FORMAT OUT --force finishes it, without inputs or before it packs them",
-    Remedy.KEYS: "--key sha256, number or name makes others",
-    Remedy.DEDUPE: "a shard has each key once: --dedupe keeps one of equal objects",
+    Remedy.KEYS: "--key sha256, number or name creates others",
+    Remedy.DEDUPE: "keys are unique in a shard: --dedupe keeps one of equal objects",
     Remedy.NAMES: "--manifest gives other keys, --skip-unreadable leaves out such files",
     Remedy.SKIP: "--skip-unreadable leaves it out",
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
@@ -108,12 +113,12 @@ FLAGS = {
     "or --requester-pays where readers pay",
     Remedy.WRITE_PROFILE: "the request was not signed: --profile NAME names credentials that may write it",
     Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
-    Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces what is there",
+    Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces existing objects",
     Remedy.REGION: "--region NAME names the region",
-    Remedy.STORE: "--yes opens it, --zones FILE the stores and folders of a zones file that you trust",
+    Remedy.STORE: "--yes opens it; --zones FILE opens the stores and folders of a zones file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
-    # No flag does these.
+    # Remedies without a flag.
     **{
         remedy: remedy.value
         for remedy in (
@@ -130,7 +135,7 @@ FLAGS = {
         )
     },
 }
-"""Advice per remedy, in options of the command line."""
+"""Advice per remedy, as options of the command line."""
 
 
 WITHOUT_FLAG = {
@@ -139,10 +144,11 @@ WITHOUT_FLAG = {
     Remedy.REPLACE: "give another name, or remove it first",
     Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
 }
-"""Advice per remedy, for commands without those options."""
+"""Advice per remedy for commands without those options."""
 
 
 def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
+    """Return an error message with the advice for a remedy, if the command has its option."""
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -153,6 +159,7 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
 
 
 def stopped(error: SourceError, after: str) -> SourceError:
+    """Return an error of a source with the progress of the command in its message."""
     what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
     error.message = f"{what} after {after}: {error.message}"
     return error
@@ -167,6 +174,7 @@ def json_value(value: Value) -> Any:
 
 
 def json_safe(value: Any) -> Any:
+    """Return a JSON value: bytes as hex, tuples as lists, NaN and infinity as null, other objects as text."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).hex()
     if isinstance(value, dict):
@@ -205,6 +213,8 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
 
 
 class NodeCount:
+    """Countdown of the nodes that may still be printed; None for no limit."""
+
     def __init__(self, most: int | None) -> None:
         self.most = most
         self.left = most
@@ -218,11 +228,12 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """Return what is stated where the rest is left out."""
-        return f"more than can be shown: {self.most} nodes are printed; --nodes 0 prints all"
+        """Message where the remaining nodes are left out."""
+        return f"only {self.most} nodes are printed; --nodes 0 prints all"
 
 
 def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
+    """Print a subtree as one line of JSON while its nodes are created."""
     count.take()
     _write_node(node, depth, count)
     sys.stdout.write("\n")
@@ -240,9 +251,10 @@ def _write_node(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
+    """Return the children of a node that may still be printed, up to damage, and why there are no more."""
     children: list[Node] = []
     if count.left == 0:
-        # Without making any: nodes are made by the hundred.
+        # Count without creating nodes, which are created by the hundred.
         return children, count.over if node.expandable else ""
     try:
         for child in node.children:
@@ -276,7 +288,7 @@ def node_json(node: Node) -> dict[str, Any]:
 def object_json(ref: ObjectRef) -> dict[str, Any]:
     from shardcore.model.objects import State
 
-    # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.
+    # No offsets for contents in other files or in decoded bytes: they would be misleading.
     place = next((span for span in ref.spans[:1] if span.source in ("", ref.shard)), None)
     found: dict[str, Any] = {
         "key": ref.key,

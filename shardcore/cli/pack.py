@@ -1,4 +1,4 @@
-"""Commands that write new shards: pack, convert, rekey."""
+"""Commands `pack`, `convert` and `rekey`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shardcore.cli.options import (
     size_from,
     writes,
 )
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
+from shardcore.cli.output import emit_json, emit_line, print_json, print_line, warn, write_text_to
 from shardcore.cli.targets import OutputTarget, target_of
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Depth, Severity
@@ -45,15 +45,16 @@ if TYPE_CHECKING:
 
 ESTIMATE = "≈ "
 MOST_TOLD = 20
-"""Inputs that were skipped, for people."""
+"""Maximum skipped inputs printed as text."""
 
 WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
 
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return completions of `-O`, with values where there are few."""
     from shardcore.shards.registry import format_of
 
-    # The arguments before an option without its value are not parsed.
+    # Arguments before an incomplete option are not parsed.
     name = next((word for word in (ctx.params.get("format_name"), *ctx.args) if word in FORMATS), "")
     found = format_of(name).options_for(OptionPurpose.WRITE) if name else ()
     pairs = [f"{one.name}={value}" for one in found if not one.hidden for value in one.choices or ("",)]
@@ -122,7 +123,7 @@ def pack(
     from shardcore.operations.pack import pack as pack_files
 
     if option == ["help"]:
-        return tell_options(format_name)
+        return print_options(format_name)
     options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target, _report_file(report) as report_path:
         with progress_bar("packing") as progress:
@@ -143,14 +144,14 @@ def pack(
         if report_path == report or not report_path or not report_path.exists():
             return sent(done, target, as_json=json)
         write_text_to("-", report_path.read_text(encoding="utf-8"))
-        # Standard output is the report alone.
+        # Standard output contains only the report.
         with redirect_stdout(sys.stderr):
             return sent(done, target, as_json=json)
 
 
 @contextmanager
 def _report_file(report: Path | None) -> Iterator[Path | None]:
-    """The file of a report; for standard output a temporary one."""
+    """Yield the file of a report; for standard output, a temporary one."""
     if str(report) != "-":
         yield report
         return
@@ -210,7 +211,7 @@ def convert(
     from shardcore.operations.convert import convert as convert_shard
 
     if option == ["help"]:
-        return tell_options(format_name)
+        return print_options(format_name)
     options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target, WorkerOptions(cluster, None, send_keys).pool() as tasks:
         with how.open(uri) as shard, progress_bar("converting") as progress:
@@ -247,7 +248,7 @@ def rekey(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both.
+    """Rewrite a Xet shard with an HMAC key for its chunk hashes, another expiry, or both.
 
     Examples:
         shardcore rekey store.mdb new.mdb --expiry 2027-01-01
@@ -258,13 +259,13 @@ def rekey(
     with target_of(out, how, force=force) as target, how.open(uri) as shard:
         edit_for(shard, "rekey")
         if option == ["help"]:
-            return tell_options(shard.format, OptionPurpose.REKEY)
+            return print_options(shard.format, OptionPurpose.REKEY)
         given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
         done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
 
 
-def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
+def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
     from shardcore.shards.registry import format_of
 
     options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
@@ -276,6 +277,7 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
+    """Return the options of `-O` and the flags with the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.registry import format_of
     from shardcore.sources.location import text_at
     from shardcore.sources.remote.address import is_address
@@ -294,12 +296,14 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
+    """Upload the result unless it has errors, and print it; return the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
-    return tell_packed(done, target.path, as_json=as_json, named=target.named)
+    return print_packed(done, target.path, as_json=as_json, named=target.named)
 
 
-def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+    """Print the result or the plan; return the exit code. `named` returns the name of a path for display."""
     for note in done.notes:
         warn(note)
     if done.plan is not None:
@@ -313,15 +317,15 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
             "sha256": written.sha256,
         }
         if as_json:
-            tell_json(line | {"unchecked": unchecked})
+            emit_json(line | {"unchecked": unchecked})
         else:
-            tell_line("  ".join(str(value) for value in line.values()))
+            emit_line("  ".join(str(value) for value in line.values()))
     for message in unchecked:
         warn(message)
-    _tell_skipped(done.skipped, as_json=as_json)
+    _print_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")
-    return _tell_report(done.report) or int(bool(done.skipped or unchecked))
+    return _print_report(done.report) or int(bool(done.skipped or unchecked))
 
 
 def _unchecked(done: Packed) -> list[str]:
@@ -329,10 +333,10 @@ def _unchecked(done: Packed) -> list[str]:
     return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 
 
-def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
+def _print_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
     if as_json:
         for one in skipped:
-            tell_json({"skipped": one.name, "error": one.why})
+            emit_json({"skipped": one.name, "error": one.why})
         return
     for one in skipped[:MOST_TOLD]:
         warn(f"skipped: {one.why}")
@@ -340,12 +344,12 @@ def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
         warn(f"skipped: {plural(len(skipped) - MOST_TOLD, 'more input')}; --json or --report lists all")
 
 
-def _tell_report(report: Report | None) -> int:
+def _print_report(report: Report | None) -> int:
     if report is None or report.ok:
         return 0
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
-            warn(f"what was written has an error: {finding.code}: {finding.message}")
+            warn(f"the result has an error: {finding.code}: {finding.message}")
     return 1
 
 

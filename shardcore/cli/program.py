@@ -1,4 +1,4 @@
-"""The program: its commands, and how failures become exit codes."""
+"""Program: its commands, and the exit codes of errors."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from shardcore.system import allow_many_files, ending_signals
 
 
 class Plain:
+    """Replacement for `process_value` of a parameter: accepts text, choices and defaults without typer's types."""
+
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
         self._convert = parameter.process_value
@@ -43,7 +45,7 @@ class Plain:
     def __call__(self, ctx: Any, value: Any) -> Any:
         parameter = self._parameter
         if ctx.resilient_parsing:
-            return value  # completion looks at names alone
+            return value  # completion needs only names
         is_default = value is parameter.default and not parameter.required
         if is_default or (self._annotation is str and isinstance(value, str)):
             taken = value
@@ -70,12 +72,15 @@ def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 class PlainCommand(TyperCommand):
+    """Command with plain-text help; `examples` are the lines under *Examples* of its docstring."""
+
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         settings["help"], _, examples = (settings.get("help") or "").partition("\nExamples:\n")
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options by panels; options for remote files have a help page of their own."""
         from shardcore.cli.options import REMOTE_PANEL
 
         panels = help_panels(self, ctx)
@@ -87,6 +92,7 @@ class PlainCommand(TyperCommand):
             formatter.write("\nRemote options: see `shardcore help remote`\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the usage line without braces around required arguments."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -118,6 +124,8 @@ class Commands(TyperGroup):
 
 
 class LoadedCommands(Mapping[str, Any]):
+    """Commands by name, in the order of the help; imported on access."""
+
     def __iter__(self) -> Iterator[str]:
         return iter(_MODULES)
 
@@ -148,7 +156,7 @@ EXIT_TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """The system ends the program (SIGTERM): like Ctrl+C, temporary files and parts of uploads go first."""
+    """SIGTERM: handled as Ctrl+C, so that temporary files and partial uploads are removed."""
 
 
 _GROUPS = {
@@ -161,12 +169,12 @@ _GROUPS = {
     "Learn": {"lesson": "lesson"},
     "More": {"formats": "formats help", "uploads": "uploads"},
 }
-"""Names of the commands, by the titles of the help and the modules that they are in."""
+"""Modules and command names, by title in the help."""
 
 _MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
 _OLDER_NAMES = {"salvage": "recover"}
-"""Names that scripts may still use; the help does not list them, nor the options of `_OLDER_OPTIONS`."""
+"""Names for compatibility; the help omits them and the options of `_OLDER_OPTIONS`."""
 
 _OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
@@ -188,17 +196,22 @@ WRITING = frozenset(
         "find",
     ]
 )
-"""Commands whose work is in the size of what they write, or in the number of files that they open; the others are
-limited by what the files store."""
+"""Commands whose budget depends on the size of their output or the number of opened files; for the others it depends on
+the stored size."""
 
 MANY_FILES = 1 << 16
-"""Files that may be open at once, where the system allows as many."""
+"""Maximum open files requested from the system."""
 
-# What typer raises for a wrong command line: the parent of the parent of the one such error that it makes public.
+# Base class of typer's usage errors, of which only a subclass is public.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
+    """Run a command within a budget, and convert errors to exit codes and lines on standard error.
+
+    With `taking`, the budget depends on the output of the command; see `Budget`.
+    """
+
     @functools.wraps(command)
     def call(*arguments: object, **options: object) -> int:
         code = EXIT_FINE
@@ -207,17 +220,17 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
                 code = command(*arguments, **options)
             sys.stdout.flush()
         except ShardError as error:
-            return told(error, command.__name__)
+            return report_error(error, command.__name__)
         except Terminated:
             return EXIT_TERMINATED
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            # Whoever reads our output has seen enough. What was to be reported by the exit code still is.
+            # The reader closed the pipe. The exit code is still set.
             silence_output()
             return code
         except OSError as error:
-            # The library raises none: what is left is our own output.
+            # The library does not raise OSError, so this is an error of the output.
             return _unwritten(error)
         return code
 
@@ -232,9 +245,9 @@ def _unwritten(error: OSError) -> int:
 
 @functools.cache
 def loaded(name: str) -> Any:
-    """Import the module of a command, which no other command needs, and build the command."""
+    """Import the module of a command and build it."""
     function = getattr(import_module(f"shardcore.cli.{_MODULES[name]}"), name)
-    # Said apart from the help, the summary is not cut where a line ends.
+    # A separate `short_help` is not cut at the first line.
     summary = (function.__doc__ or "").partition("\n")[0]
     part = typer.Typer(**_SETTINGS, add_completion=False)
     part.callback()(lambda: None)
@@ -245,7 +258,7 @@ def loaded(name: str) -> Any:
 
 _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,  # plain help: drawing boxes would load rich, and take longer than most commands
+    "rich_markup_mode": None,  # plain help: importing rich takes longer than most commands
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 app = typer.Typer(
@@ -270,7 +283,8 @@ def _options(
     """Options before the command."""
 
 
-def told(error: ShardError, name: str) -> int:
+def report_error(error: ShardError, name: str) -> int:
+    """Print the error of a command; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
     text = worded(error.placed, error.remedy, options)
     if isinstance(error, NotAShard) and not (error.remedy or error.is_other) and "--format" in options:
@@ -293,12 +307,13 @@ def told(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
+    """Return 2 for usage, 1 for a key that was not found, 4 for a source, 3 for damage and other errors."""
     codes = {UsageError: EXIT_USAGE, KeyAbsent: EXIT_ABSENT, SourceError: EXIT_SOURCE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), EXIT_DAMAGED)
 
 
 _COMPLETING = "_SHARDCORE_COMPLETE"
-"""Environment variable by which a shell requests completions."""
+"""Environment variable set by a shell for completion."""
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -316,7 +331,7 @@ def run(arguments: list[str] | None = None) -> int:
     except (SystemExit, BrokenPipeError) as error:
         if os.environ.get(_COMPLETING):
             return int(getattr(error, "code", None) or EXIT_FINE)
-        # The reader of the help through a pipe has seen enough.
+        # The reader of the help closed the pipe.
         silence_output()
         return EXIT_FINE
     except OSError as error:
@@ -328,14 +343,14 @@ def run(arguments: list[str] | None = None) -> int:
 
 def main() -> None:
     if sys.stdout is None:
-        # It was closed before the start: nothing is opened under its number, 1, and writing to it fails.
+        # Standard output was closed at the start: reserve descriptor 1, so that no other file gets it.
         nowhere = os.open(os.devnull, os.O_RDONLY)
         if nowhere != 1:
             os.dup2(nowhere, 1)
             os.close(nowhere)
         sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that knows no Unicode shows escapes.
+        # Escape what the encoding of the terminal cannot represent.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     allow_many_files(MANY_FILES)
@@ -360,7 +375,7 @@ _PLAIN_WORDS = {
     "Got unexpected extra argument(s)": "too many arguments:",
     "Got unexpected extra argument": "too many arguments:",
 }
-"""Messages of the command-line library, and the ones that are printed instead."""
+"""Replacements for messages of the command-line library."""
 
 
 def _argument_text(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The command that extracts what is left of a damaged file: recover."""
+"""Command `recover`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import stopped, tell_json, tell_line, warn, worded
+from shardcore.cli.output import emit_json, emit_line, stopped, warn, worded
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
@@ -69,45 +69,45 @@ def recover(
     except SourceError as error:
         if error.partial is None:
             raise
-        _tell_all(error.partial.items, as_json=json)
+        _print_all(error.partial.items, as_json=json)
         raise stopped(error, plural(len(error.partial.items), "object")) from None
-    _tell_all(done.items, as_json=json)
+    _print_all(done.items, as_json=json)
     if json:
-        tell_json(done.summary())
+        emit_json(done.summary())
     else:
         _sum_up(done)
     lost = done.counts["damaged"] + done.counts["lost"] + done.missing
     return 1 if lost or done.left_out or not done.items else 0
 
 
-def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
+def _print_all(items: Iterable[Saved], *, as_json: bool) -> None:
     for one in items:
         if as_json:
-            tell_json(one.to_json())
+            emit_json(one.to_json())
         else:
-            _tell(one)
+            _print_result(one)
 
 
-def _tell(one: Saved) -> None:
+def _print_result(one: Saved) -> None:
     name = visible(one.path or one.key or one.name)
     if one.raw:
-        tell_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+        emit_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
     elif one.sha256:
         by = f"checked by {one.checked_by}" if one.checked_by else "no checksum"
         key = "" if one.key is not None else "; found without a key"
-        tell_line(f"{one.condition.label:10}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+        emit_line(f"{one.condition.label:10}  {name}  {one.size}  {one.sha256}  ({by}{key})")
     else:
-        tell_line(f"{one.condition.label:10}  {name}  {visible(one.why)}")
+        emit_line(f"{one.condition.label:10}  {name}  {visible(one.why)}")
 
 
 def _sum_up(done: Salvage) -> None:
     counts = done.counts
     parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
-    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} of unclaimed bytes" if done.raw else ""
+    ranges = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""
     found = len(done.items) - done.raw
     what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
-    tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
+    emit_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{ranges}")
     if done.opens:
         warn(f"the file cannot be opened: {done.opens}")
     for note in done.notes:

@@ -1,4 +1,4 @@
-"""The command that shows the content of an object: show."""
+"""Command `show`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show(
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
-    """Show an object as what it is: text, table, picture, array, tensors, archive, mesh, skeleton, annotations.
+    """Show the content of an object: text, table, picture, array, tensors, archive, mesh, skeleton, annotations.
 
     Examples:
         shardcore show contents.des src/tides.py
@@ -46,7 +46,7 @@ def show(
     """
     from shardcore.cli.content_output import content_json, print_content
     from shardcore.operations.content.geometry import mesh_level
-    from shardcore.operations.content.members import member_content
+    from shardcore.operations.content.nested import member_content
     from shardcore.operations.content.recognise import content
 
     only("with --png", png, index=index, force=force)
@@ -84,5 +84,5 @@ def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *,
     if not isinstance(found, (ArrayContent, PictureContent)):
         raise UsageError(f"--png needs an array, a picture, a mesh, a skeleton or annotations; this is {found.title}")
     if not found.complete:
-        raise UsageError(f"--png needs the whole of it; {plural(len(found.data), 'byte')} were read")
+        raise UsageError(f"--png needs the whole content; only {plural(len(found.data), 'byte')} were read")
     write_whole(target, [encode_png(pixels_of(shard, found, index))], force=force)

@@ -1,4 +1,4 @@
-"""Targets of commands: a path, or an address in S3, to which files are sent when they are complete."""
+"""Targets of commands: a path, or an S3 address to which complete files are sent."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder, Upload
 
 FEW = 1000
-"""Unfinished uploads that are looked at: a page of a listing."""
+"""Maximum unfinished uploads examined: one page of a listing."""
 
 SCRATCH = "shardcore"
-"""In the names of folders with files that are about to be sent."""
+"""Prefix of temporary folders for uploads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class OutputTarget:
     """Target of a command.
 
     Attributes:
-        path: Where it writes on this machine.
-        named: What a path written to is called: the same, or its address.
-        send: Sends what was written, if it has to be sent; what others refer to goes first.
-        delivery: Sends files one by one, for a command that has many.
+        path: Local path to write to.
+        named: Returns the name of a written path for display: the path itself, or its address.
+        send: Uploads what was written; files that others refer to go first.
+        delivery: Uploads single files, for commands that write many.
     """
 
     path: str
@@ -50,10 +50,10 @@ class OutputTarget:
 
 @contextmanager
 def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
-    """The target that a command names.
+    """Yield the target of a command.
 
     Raises:
-        UsageError: It is an address that cannot be written, or exists and is not to be replaced.
+        UsageError: It is an address that cannot be written, or exists and may not be replaced.
         SourceError: The store does not answer.
     """
     if not is_address(out):
@@ -69,7 +69,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
             try:
                 yield _remote_target(folder, address, root, upload)
             except ShardError as error:
-                # Files are called what they are going to be called, not what they are called here meanwhile.
+                # Messages show the final address, not the temporary path.
                 error.message = error.message.replace(f"{folder}/", root.shown).replace(str(folder), root.shown)
                 raise
 
@@ -83,7 +83,7 @@ def writable(out: str) -> Address:
 
 @contextmanager
 def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
-    """Open the way to a store that is written to."""
+    """Yield the connection to an object store that is written to."""
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.session import RemoteSession
     from shardcore.sources.remote.upload import AT_ONCE, Upload
@@ -97,6 +97,7 @@ def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
 
 
 def _warn_of_unfinished(upload: Upload, address: Address) -> None:
+    """Warn about uploads of killed programs at the target; costs one request, errors are ignored."""
     try:
         with closing(upload.unfinished(address)) as found:
             left = list(islice(found, FEW))
@@ -109,7 +110,7 @@ def _warn_of_unfinished(upload: Upload, address: Address) -> None:
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """A folder of the system for temporary files; those of killed programs are removed."""
+    """Yield a temporary folder; folders of killed programs are removed."""
     parent = Path(tempfile.gettempdir()).resolve()
     sweep(parent, SCRATCH)
     folder, held = _locked_folder(parent)
@@ -151,7 +152,7 @@ def _remote_target(folder: Path, address: Address, root: Address, upload: Upload
 
     def send() -> None:
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        # What is opened comes last: the target itself, or what reports all the others.
+        # The file that readers open is sent last: the target itself, or the one that refers to the others.
         last = [path for path in files if path == folder / address.name or path.name in (*folder_marks(), MANIFEST)]
         first = [path for path in files if path not in last]
         with progress_bar("sending") as progress:

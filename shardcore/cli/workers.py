@@ -1,4 +1,4 @@
-"""Options of commands that work on shards in other processes or on other machines: --cluster and what belongs to it."""
+"""Options of commands that process shards by workers: `--cluster` and related ones."""
 
 from __future__ import annotations
 
@@ -59,13 +59,7 @@ SendKeys = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """Workers that a command names.
-
-    Attributes:
-        cluster: Value of --cluster; None for threads of this process.
-        state: Value of --state.
-        send_keys: Value of --send-keys.
-    """
+    """Options `--cluster`, `--state` and `--send-keys`."""
 
     cluster: str | None = None
     state: Path | None = None
@@ -73,7 +67,7 @@ class WorkerOptions:
 
     @property
     def processes(self) -> int | None:
-        """Return how many processes of this machine are requested; None for a cluster, or for none.
+        """Number of local processes; None for a Dask cluster, or without workers.
 
         Raises:
             UsageError: The number is invalid.
@@ -100,7 +94,7 @@ class WorkerOptions:
 
     @contextmanager
     def pool(self) -> Iterator[TaskPool | None]:
-        """Start or connect to the workers; None where none are requested.
+        """Start or connect to the workers; yields None if there are none.
 
         Raises:
             UsageError: The options do not fit together, or Dask is not installed.

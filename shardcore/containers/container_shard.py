@@ -284,7 +284,7 @@ class ContainerShard(FileShard):
         span = self.file.content_span(ref)
         first, last = min(span.start + start, span.stop), min(span.start + stop, span.stop)
         if last - first > limit:
-            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
+            raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
         found: bytes = self.file.source.read(first, last)
         return found
 

@@ -1,4 +1,4 @@
-"""Bytes of two files side by side: objects aligned with their matches, sections with those of the same name."""
+"""Byte comparison of two files: objects aligned with their matches, sections with those of the same name."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from shardcore.sources.base import Source
 I64 = NDArray[np.int64]
 
 PIECE = 1 << 20
-"""Bytes of each file that are compared at once."""
+"""Bytes compared at once."""
 
 NEAR = 3
-"""Differences with at most so many equal bytes between them are one."""
+"""Differences separated by at most this many equal bytes are one run."""
 
 _HEAD = -1 << 62
-"""First key of the pieces that belong to no object."""
+"""First key of pieces that belong to no object."""
 
 
 @dataclass(frozen=True)
-class Segments:
+class AlignedRanges:
+    """Aligned ranges `[start, stop)` of two files, int64 of shape `(n, 2)`; one side may be empty."""
+
     first: I64
     second: I64
 
@@ -44,6 +46,8 @@ class Segments:
 
 @dataclass(frozen=True)
 class DiffRun:
+    """Adjacent bytes that differ: first row in `ByteDiff.rows`; range `[start, stop)` per file, one may be empty."""
+
     row: int
     first: tuple[int, int]
     second: tuple[int, int]
@@ -51,6 +55,16 @@ class DiffRun:
 
 @dataclass(frozen=True)
 class AlignedRows:
+    """Consecutive rows of two files side by side.
+
+    Attributes:
+        offsets: Offset of the first byte of each row in each file, shape `(2, rows)`; -1 where a side has no byte.
+        data: Bytes, shape `(2, rows, width)`.
+        there: Cells that have a byte, same shape.
+        differing: Cells that differ from the cell on the other side, same shape.
+        error: Reason why bytes could not be read, or empty.
+    """
+
     top: int
     offsets: I64
     data: NDArray[np.uint8]
@@ -60,7 +74,9 @@ class AlignedRows:
 
 
 class ByteDiff:
-    def __init__(self, sources: tuple[Source, Source], segments: Segments, width: int = 16) -> None:
+    """Aligned bytes of two files, read on demand and not cached. Every segment begins a new row."""
+
+    def __init__(self, sources: tuple[Source, Source], segments: AlignedRanges, width: int = 16) -> None:
         self.sources = sources
         self.segments = segments
         self.width = width
@@ -71,6 +87,7 @@ class ByteDiff:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def row_of(self, side: int, offset: int) -> int:
+        """Return the row of a byte of file `side` (0 or 1); the nearest row if no segment has the byte."""
         spans = (self.segments.first, self.segments.second)[side]
         inside = np.flatnonzero((spans[:, 0] <= offset) & (offset < spans[:, 1]))
         if not len(inside):
@@ -86,6 +103,7 @@ class ByteDiff:
         return int(self._ends[segment - 1]) if segment else 0
 
     def window(self, top: int, count: int) -> AlignedRows:
+        """Read `count` rows from row `top` on; both are clipped to the number of rows."""
         top = min(max(top, 0), self.rows)
         count = min(count, self.rows - top)
         numbers = np.arange(top, top + count)
@@ -114,7 +132,8 @@ class ByteDiff:
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
     def next_run(self, row: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        # The next one is often near: what is read at once grows with the way.
+        """Return the first difference at or after a row; with `back`, the last one before it. None if there is none."""
+        # The next difference is often close, so the step grows from a small one.
         step, most, edge = 1 << 10, max(PIECE // self.width, 1), row
         while edge > 0 if back else edge < self.rows:
             low, high = (max(edge - step, 0), edge) if back else (edge, min(edge + step, self.rows))
@@ -131,6 +150,7 @@ class ByteDiff:
         return None if not len(rows) else low + int(rows[-1 if last else 0])
 
     def _run_at(self, row: int, *, back: bool) -> DiffRun:
+        """Return the run that begins in a row; with `back`, preceding rows that differ are included."""
         most = max(ROWS // self.width, 1)
         first = row
         if back:
@@ -142,7 +162,7 @@ class ByteDiff:
         breaks = np.flatnonzero(np.diff(at) > NEAR + 1)
         stop = int(at[breaks[0]]) + 1 if len(breaks) else int(at[-1]) + 1
         start = int(at[0])
-        # A run ends with its segment: what follows is stored elsewhere.
+        # A run ends with its segment: the next segment is stored elsewhere.
         ends = self._ends[np.searchsorted(self._ends, first + start // self.width, "right")]
         stop = min(stop, (int(ends) - first) * self.width)
         spans = []
@@ -156,11 +176,12 @@ class ByteDiff:
         row, column = divmod(cell, self.width)
         if int(shown.offsets[side, row]) >= 0:
             return int(shown.offsets[side, row]) + min(column, int(shown.there[side, row].sum()))
-        # This side has ended before: the end of its part of the segment.
+        # This side of the segment is shorter: use its end.
         segment = int(np.searchsorted(self._ends, shown.top + row, "right"))
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
     def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64]:
+        """Count differing bytes per equal part of each file, int64 of shape `(buckets,)` per file; reads both files."""
         counts = np.zeros((2, buckets), np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
@@ -169,7 +190,7 @@ class ByteDiff:
             for side in (0, 1):
                 per_row = shown.differing[side].sum(axis=1)
                 rows = np.flatnonzero(per_row)
-                # Offsets of large files times a number of parts leave int64; parts of floats are exact enough to draw.
+                # Offset times buckets may overflow int64; floats are exact enough for drawing.
                 parts = (shown.offsets[side, rows] / sizes[side] * buckets).astype(np.int64)
                 np.add.at(counts[side], np.minimum(parts, buckets - 1), per_row[rows])
             progress(min(top + step, self.rows), self.rows)
@@ -179,6 +200,10 @@ class ByteDiff:
 def byte_diff(
     found: ShardDiff, first: Shard, second: Shard, *, members: tuple[str, str] = ("", ""), width: int = 16
 ) -> ByteDiff:
+    """Align the bytes of two shards, or of one shard (`members`) in each of two data sets.
+
+    An object is aligned with its match; bytes before an object go with it; other sections are aligned by name.
+    """
     shards = first, second
     sources = [shard.bytes_of(name) for shard, name in zip(shards, members, strict=True)]
     sections = [shard.sections_of(name) for shard, name in zip(shards, members, strict=True)]
@@ -193,8 +218,9 @@ def byte_diff(
 def _object_spans(
     found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
 ) -> tuple[list[I64], list[I64]]:
+    """Return per file the ranges of its objects, ascending and disjoint, and the number of the match of each."""
     rows = found.first, found.second
-    # An object that the other format has as well may be matched twice; its first match is taken.
+    # Across formats an object may be matched twice; only its first match is used.
     wanted = np.ones(len(found.kinds), np.bool_)
     wanted[found.kinds == CODES[DiffKind.RENAMED]] = not found.across
     all_spans, all_keys = [], []
@@ -205,7 +231,7 @@ def _object_spans(
         numbers, spans = numbers[inside], spans[inside]
         order = np.argsort(spans[:, 0], kind="stable")
         numbers, spans = numbers[order], spans[order]
-        # Of objects that share bytes, the first one is aligned.
+        # Of objects that share bytes, only the first is aligned.
         before = np.concatenate([[0], np.maximum.accumulate(spans[:, 1])[:-1]]) if len(spans) else spans[:, 0]
         apart = spans[:, 0] >= before
         all_spans.append(spans[apart])
@@ -226,6 +252,7 @@ def _spans_of(shard: Shard, rows: I64, member: str) -> I64:
 
 
 def _section_keys(sections: Sequence[tuple[Section, ...]], side: int) -> I64:
+    """Return a key per section: equal for the n-th section of one name in both files."""
     known: dict[tuple[str, int], int] = {}
     keys: list[list[int]] = []
     for one in sections:
@@ -246,8 +273,12 @@ class _Pieces:
 
 
 def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, numbers: I64) -> _Pieces:
+    """Cut a file at the boundaries of its sections and objects.
+
+    Keys are `2 * number` for an object, `2 * number + 1` for the bytes before it, negative for the end of a section.
+    """
     begins = np.array([section.start for section in sections], np.int64)
-    # Sorting takes a tenth of the time of `np.unique`, which hashes.
+    # Ten times as fast as `np.unique`.
     edges = np.sort(np.concatenate([begins, spans.reshape(-1), [0, size]]))
     edges = edges[(edges >= 0) & (edges <= size) & np.concatenate([[True], edges[1:] > edges[:-1]])]
     if len(edges) < 2:
@@ -259,12 +290,12 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
     of_object = (object_at >= 0) & (starts < np.concatenate([spans[:, 1], [-1]])[object_at])
     following = np.searchsorted(spans[:, 0], starts, "left")
     begin = np.concatenate([spans[:, 0], [1 << 62]])[following]
-    # The end of a section is matched with the end of that section, also where an object follows at once.
+    # The end of a section is matched with the end of that section, even if an object follows directly.
     ahead = (following < len(numbers)) & (begin == edges[1:]) & ~of_object
     ahead &= np.maximum(np.searchsorted(begins, begin, "right") - 1, 0) == section
     own = names[section] if len(names) else section
     keys = np.where(of_object, 2 * padded[object_at], np.where(ahead, 2 * padded[following] + 1, _HEAD + own))
-    # A section or an object that is cut by another one comes as several pieces with one key: the first is matched.
+    # Overlaps cut a section or object into several pieces with one key: only the first is matched.
     order = np.argsort(keys, kind="stable")
     again = np.zeros(len(keys), np.bool_)
     again[order[1:]] = keys[order[1:]] == keys[order[:-1]]
@@ -272,11 +303,12 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
     return _Pieces(edges, keys, own)
 
 
-def _aligned(one: _Pieces, other: _Pieces) -> Segments:
+def _aligned(one: _Pieces, other: _Pieces) -> AlignedRanges:
+    """Join the pieces of two files by key, in the order of the first; pieces of the second alone come between."""
     _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
     partner = np.full(len(other.keys), -1, np.int64)
     partner[b] = a
-    # A piece that only the second has follows the one before it, in the second file, that both have.
+    # A piece of the second file alone is placed after its nearest predecessor that both files have.
     last = np.maximum.accumulate(np.where(partner >= 0, np.arange(len(partner)), -1))
     after = np.where(last >= 0, partner[np.maximum(last, 0)], -1)
     alone = np.flatnonzero(partner < 0)
@@ -292,6 +324,7 @@ def _aligned(one: _Pieces, other: _Pieces) -> Segments:
 
 
 def _spans_at(pieces: _Pieces, places: I64) -> I64:
+    """Return the spans of pieces; -1 stands for an empty span after the previous piece."""
     spans = np.zeros((len(places), 2), np.int64)
     there = places >= 0
     if not there.any():
@@ -303,14 +336,14 @@ def _spans_at(pieces: _Pieces, places: I64) -> I64:
     return spans
 
 
-def _merged(first: I64, second: I64, section: I64) -> Segments:
+def _merged(first: I64, second: I64, section: I64) -> AlignedRanges:
     if not len(first):
-        return Segments(first, second)
+        return AlignedRanges(first, second)
     even = (first[:, 1] - first[:, 0]) == (second[:, 1] - second[:, 0])
     goes_on = (first[1:, 0] == first[:-1, 1]) & (second[1:, 0] == second[:-1, 1]) & (section[1:] == section[:-1])
     joined = goes_on & even[:-1] & even[1:]
     begins = np.flatnonzero(np.concatenate([[True], ~joined]))
     ends = np.append(begins[1:], len(first)) - 1
-    return Segments(
+    return AlignedRanges(
         np.stack([first[begins, 0], first[ends, 1]], axis=1), np.stack([second[begins, 0], second[ends, 1]], axis=1)
     )

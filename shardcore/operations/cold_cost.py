@@ -1,4 +1,4 @@
-"""Cold cost of a lookup: measured by making it again with nothing in memory."""
+"""Cold cost of a lookup, measured by repeating it with empty caches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look, Meanings, Trace, tell
+from shardcore.shards.trace import Look, Meanings, Trace, record_lookup
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -21,6 +21,8 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 @dataclass(frozen=True, slots=True)
 class ColdTrace:
+    """Lookup with empty caches: cost of opening and of each step; ranges per round trip, opening first."""
+
     trace: Trace
     opening: ColdCost
     steps: tuple[ColdCost, ...]
@@ -32,6 +34,14 @@ class ColdTrace:
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
+    """Repeat a lookup with empty caches and return the requests that each step costs.
+
+    Bytes come from the sources that are already open, so cached ranges of a remote file are not fetched twice.
+
+    Raises:
+        UsageError: The key is malformed, or bytes are not cached and `fetch` is False.
+        SourceError: The bytes cannot be read.
+    """
     recorder = CostRecorder(fetch=fetch)
     try:
         with open_shard(_cold(shard, recorder), partial=True, **_cold_choices(shard.chosen, recorder)) as found:
@@ -39,7 +49,9 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             look = _ColdLook(recorder, found.meanings)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
-                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
+                trace = record_lookup(
+                    key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections
+                )
             return ColdTrace(trace, opening, tuple(look.costs), recorder.trips)
     finally:
         recorder.close()
@@ -59,10 +71,12 @@ def _cold_choices(chosen: Mapping[str, Any], recorder: CostRecorder) -> dict[str
 
 
 class _ColdLook(Look):
+    """Lookup recorder that stores the cost of each step; steps have no drawings."""
+
     def __init__(self, recorder: CostRecorder, meanings: Meanings) -> None:
-        super().__init__(telling=True, meanings=meanings)
+        super().__init__(recording=True, meanings=meanings)
         self.costs: list[ColdCost] = []
-        self._recorder, self._told = recorder, recorder.cost
+        self._recorder, self._before = recorder, recorder.cost
 
     def step(
         self,
@@ -76,5 +90,5 @@ class _ColdLook(Look):
     ) -> None:
         now = self._recorder.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
-        self.costs.append(now - self._told)
-        self._told = now
+        self.costs.append(now - self._before)
+        self._before = now

@@ -1,4 +1,4 @@
-"""Converting: every object of an opened shard into another format, content streamed, keys by a rule that is stated."""
+"""Conversion of a shard into another format: contents are streamed, keys follow a declared rule."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short, visible
-from shardcore.operations.convert_source import Taken, Taking, taking
+from shardcore.operations.convert_source import ConvertSource, SourceObject, convert_source
+from shardcore.operations.convert_work import ObjectRecord, ObjectsRequest
 from shardcore.operations.extraction import extract as extract_opened
-from shardcore.operations.member_contents import TakenAsked, Told
 from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
@@ -32,42 +32,40 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
-from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
+from shardcore.writing.inputs import LeftOut, inode_of, overwrite_error
 from shardcore.writing.items import Content, InputItem, opened
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, pieces_of
 
 CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256", "sha384", "sha512")
-"""The checksums and digests of all formats, from none to the strongest."""
+"""Checksums and digests of all formats, weakest first."""
 
 MOST_NAMED = 8
-"""Members of a lost setting that one line names."""
+"""Names listed in the message about a lost setting."""
 
 LONGEST_NAME = 40
-"""Letters of such a name."""
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
-"""Facts that state nothing: that there is no metadata, that nothing is compressed."""
+"""Metadata values that are equivalent to no value."""
 
 
 class KeyChoice(StrEnum):
-    """Origin of the keys of the new shard."""
+    """Rule for the keys of the new shard."""
 
     USUAL = ""
-    """As they are where all of them fit the format; else by its own rule: sha256, number."""
+    """Unchanged if all keys fit the format; else by the rule of the format: sha256 or number."""
     AS_IS = "as-is"
-    """The text of the key."""
     SHA256 = "sha256"
     """The sha256 of the content; equal contents become one object."""
     NUMBER = "number"
-    """The number of the object, from 0, in the order of the rows."""
+    """The 0-based number of the object, in row order."""
     NAME = "name"
-    """The name that the object has as a file."""
+    """The file name of the object."""
 
 
 extract = opening(extract_opened)
-"""`shardcore.extract`; extraction itself lies below what opens shards."""
+"""Public `shardcore.extract`, which also accepts a path."""
 
 
 @opening
@@ -91,64 +89,63 @@ def convert(
     verifying: Progress | None = None,
     checking: Progress | None = None,
 ) -> Packed:
-    """Write all objects of a shard or data set into a new one of another format, and read it back.
+    """Write all objects of a shard or data set into a new one of another format, and verify it.
 
-    Members of a data set are opened and closed one after the other, several at a time as `Shard.jobs` says.
+    Shards of a data set are opened and closed one after the other, `Shard.jobs` at a time.
 
-    Kinds that are parts of others are left out (of mdb shards the xorbs and chunks); so are objects that were deleted.
-    Parts (the fragments of a mesh) go with their object, or become objects of their own, under the names that they have
-    as files. Facts about objects and settings of the source (an info, checksums) are stored where the target can; the
-    result manifest has the others, and lists every loss.
+    Left out are kinds that are parts of others (xorbs and chunks of mdb) and deleted objects. Parts (fragments of a
+    mesh) stay with their object, or become objects named as their files. Metadata and settings of the source (an info,
+    checksums) are stored if the target format can; the result manifest has the others, and lists every loss.
 
     Args:
-        shard: The opened shard, or what `open` takes: a path, an address, bytes.
-        format: The name of the format to write.
+        shard: The opened shard, or an argument of `open`: a path, an address, bytes.
+        format: Name of the format to write.
         out: As in `pack`.
         keys: The rule for keys.
-        manifest: The result manifest of an earlier conversion that wrote `shard`: keys, facts and settings that are
-            recorded in it come back.
-        deleted: Whether tombstoned objects are taken, where the shard was opened to serve them.
+        manifest: Result manifest of an earlier conversion that wrote `shard`: restores its keys, metadata and
+            settings.
+        deleted: Whether tombstoned objects are included, if the shard was opened to return them.
         options: Options that the format declares for writing.
         force: As in `pack`.
         plan: As in `pack`.
         unread: As in `pack`.
         verify: As in `pack`.
         jobs: As in `pack`.
-        limit: Most bytes of all contents together; 0 for no limit. By default 1 GiB and 256 times what is stored.
-        progress: Called after every object. How many there are is stated by the share of the members that are done
-            where a data set was not looked through before.
+        limit: Maximum bytes of all contents together; 0 for no limit. Default: 1 GiB plus 256 times the stored size.
+        progress: Called after every object. If the number of objects is unknown, the total is an estimate from the
+            number of finished shards.
         verifying: As in `pack`.
-        checking: Called while the keys of a data set are looked through, where its objects may keep them.
+        checking: Called while keys are checked against the rules of the target format.
 
     Returns:
-        What was written, and the losses; the notes have a line about each loss.
+        The result, with its losses; the notes have one line per loss.
 
     Raises:
-        UsageError: A key or an option does not fit; the manifest is that of another shard.
-        FormatError: An object is damaged.
+        UsageError: A key or an option does not fit; the manifest belongs to another shard.
+        FormatError: An object is corrupt.
         LimitExceeded: The contents have more bytes than `limit`.
-        NotAShard: A member of a data set is none.
+        NotAShard: A file of a data set is not a shard.
         SourceError: Bytes cannot be read or written.
     """
     try:
         choice = KeyChoice(keys)
     except ValueError:
         known = ", ".join(one.value for one in KeyChoice if one.value)
-        raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
+        raise UsageError(f"unknown rule for keys {short(keys)} (supported: {known})") from None
     found = format_of(format)
     _check_apart(shard, Path(out))
     earlier = None
     if manifest is not None:
         if choice is not KeyChoice.USUAL:
-            raise UsageError("the manifest gives the keys: leave out --key")
-        earlier = Earlier(manifest, shard)
-    objects = taking(shard, TakenAsked(deleted, plan and unread, shard.jobs))
+            raise UsageError("the manifest contains the keys: omit --key")
+        earlier = EarlierConversion(manifest, shard)
+    objects = convert_source(shard, ObjectsRequest(deleted, plan and unread, shard.jobs))
     source = _Source(objects, found, earlier, joined=not means_folder(out))
     source.decide(choice, checking or no_progress)
     settings = dict(shard.settings)
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
     given, check_count = format_of(shard.format).writes, found.writes and found.writes.check_count
-    # Only keys that are digests tell beforehand that no two contents are equal.
+    # The number of objects is known in advance only if the source keys are content digests: no duplicates.
     if check_count and given and given.keys is KeyRule.CONTENT and not means_folder(out):
         check_count(objects.total or 0, values)
     header = {"source": shard.format} | settings
@@ -177,18 +174,27 @@ def convert(
 
 
 def _check_apart(shard: Shard, out: Path) -> None:
-    target = place_of(out, follow=out.is_dir())
+    """Refuse a target that is the source itself, or is or contains the folder of the source."""
+    target = inode_of(out, follow=out.is_dir())
     if target is None:
         return
-    if isinstance(shard.source, FileSource) and place_of(shard.source.path) == target:
-        raise would_be_lost(out)
+    if isinstance(shard.source, FileSource) and inode_of(shard.source.path) == target:
+        raise overwrite_error(out)
     if isinstance(shard, DataSet) and isinstance(shard.folder, LocalFolder):
-        folder = place_of(shard.folder.path)
-        if folder == target or (not out.is_dir() and folder in map(place_of, out.absolute().parents)):
-            raise would_be_lost(out)
+        folder = inode_of(shard.folder.path)
+        if folder == target or (not out.is_dir() and folder in map(inode_of, out.absolute().parents)):
+            raise overwrite_error(out)
 
 
-class Earlier:
+class EarlierConversion:
+    """Result manifest of an earlier conversion: original keys, metadata and settings.
+
+    Attributes:
+        header: Format and settings of the source of that conversion.
+        lines: Recorded objects, by the key that each has now.
+        joined: Recorded objects without a key, in order; their contents are concatenated in one content.
+    """
+
     def __init__(self, where: str | Path, shard: Shard) -> None:
         self._shard = shard
         self._where = where
@@ -206,7 +212,7 @@ class Earlier:
     def _note(self, number: int, line: dict[str, Any]) -> None:
         key, stored, size = line.get("key"), line.get("stored"), line.get("size")
         if not isinstance(key, str | None) or not isinstance(stored, str | None):
-            raise UsageError(f"{self._where}, line {number}: key and stored are texts")
+            raise UsageError(f"{self._where}, line {number}: key and stored must be strings")
         if stored is not None:
             self.lines.setdefault(stored, []).append(line)
             if key is not None and isinstance(part := line.get("part"), str):
@@ -216,13 +222,14 @@ class Earlier:
         elif isinstance(size, int) and not isinstance(size, bool) and size >= 0:
             self.joined.append(line)
         elif line.get("row") != 0:
-            raise UsageError(f"{self._where}, line {number}: there is neither `stored` nor `size`")
+            raise UsageError(f"{self._where}, line {number}: neither `stored` nor `size` is given")
 
-    def of(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
+    def of(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
+        """Yield the original objects of one object: the object with their content, manifest line and parts."""
         if len(self.joined) > 1:
-            yield from self._cut(taken)
+            yield from self._cut(source)
             return
-        key = taken.told.ref.key or ""
+        key = source.record.ref.key or ""
         self._left.discard(key)
         for line in self.lines.get(key) or self.joined or [{"key": key}]:
             old = line.get("key") or key
@@ -231,25 +238,26 @@ class Earlier:
             parts: dict[str, Content] = {
                 part: partial(self._stream, stored) for part, stored in self._parts.get(old, {}).items()
             }
-            yield taken, line, parts if not line.get("part") else {}
+            yield source, line, parts if not line.get("part") else {}
 
     def check(self) -> None:
+        """Raise UsageError if the manifest lists objects that were not read."""
         gone = sorted(self._left)
         if gone:
             raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
 
-    def _cut(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
-        ref, start = taken.told.ref, 0
+    def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
+        ref, start = source.record.ref, 0
         if sum(line["size"] for line in self.joined) != ref.size:
             raise UsageError(f"{self._where} is not the manifest of this shard: the contents have other sizes")
-        found: list[tuple[Taken, dict[str, Any], dict[str, Content]]] = []
+        found: list[tuple[SourceObject, dict[str, Any], dict[str, Content]]] = []
         for line in self.joined:
             stop = start + line["size"]
             content = partial(self._range, ref, start, stop)
             if line.get("part") and found:
                 found[-1][2][str(line["part"])] = content
             else:
-                found.append((Taken(taken.told, _always(content)), line, {}))
+                found.append((SourceObject(source.record, _always(content)), line, {}))
             start = stop
         yield from found
 
@@ -262,8 +270,16 @@ class Earlier:
 
 
 class _Source:
-    def __init__(self, taking: Taking, found: Format, earlier: Earlier | None = None, *, joined: bool = False) -> None:
-        self._taking = taking
+    """Objects of a shard as input items of a format.
+
+    Attributes:
+        guessed: Whether keys are placeholders, because contents were not read.
+    """
+
+    def __init__(
+        self, objects: ConvertSource, found: Format, earlier: EarlierConversion | None = None, *, joined: bool = False
+    ) -> None:
+        self._objects = objects
         self.guessed = False
         self._writes: Writes = writes_of(found)
         self._format = found.name
@@ -280,17 +296,18 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
+        """Choose the rule for keys; the default rule is `as-is` if all keys fit, else that of the format."""
         if self._earlier is not None:
             self._choice = KeyChoice.AS_IS
             return
         if self._writes.keys is KeyRule.NONE:
-            # A chosen rule then names the files of a folder.
+            # The rule then applies to the file names in a folder.
             self._choice = choice or KeyChoice.AS_IS
             return
         self._choice = choice or KeyChoice.AS_IS
         if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
             return
-        why = self._taking.misfit(self._format, progress)
+        why = self._objects.unfit_key(self._format, progress)
         if not why:
             return
         if choice is not KeyChoice.USUAL or not self._writes.converted:
@@ -298,6 +315,7 @@ class _Source:
         self._choice = KeyChoice(self._writes.converted)
 
     def options(self, format: str, settings: dict[str, Any], given: dict[str, Any], *, folder: bool) -> dict[str, Any]:
+        """Return the options for writing: `given` ones, else those derived from the settings of the source."""
         kept = settings if format == self._format else {}
         if self._earlier is not None:
             kept = kept | self._earlier.header
@@ -315,31 +333,32 @@ class _Source:
         typed = {name: self._options[name].value_of(value) for name, value in values.items() if name in self._options}
         self._checksum = self._writes.checksum(typed) if self._writes.checksum is not None else ""
         if self._writes.keys is KeyRule.CONTENT and self._choice is KeyChoice.SHA256:
-            # The key is the digest: verification compares it with the content.
+            # The key itself is the digest, which verification compares with the content.
             self._checksum = KeyChoice.SHA256.value
         return values
 
     def items(self) -> Generator[InputItem]:
         known: set[bytes] = set()
         number = 0
-        with closing(self._taking.objects()) as objects:
-            for taken in objects:
-                self._compare(taken.told)
+        with closing(self._objects.objects()) as objects:
+            for source in objects:
+                self._compare(source.record)
                 if self._earlier is not None:
-                    for one, line, parts in self._earlier.of(taken):
+                    for one, line, parts in self._earlier.of(source):
                         yield self._restored(one, line, parts)
                     continue
-                for part, name in taken.told.names.items():
+                for part, name in source.record.names.items():
                     if not part or part not in self._writes.parts:
-                        yield self._item(taken, part, name, number, known)
+                        yield self._item(source, part, name, number, known)
                         number += 1
         if self._earlier is not None:
             self._earlier.check()
 
     def losses(self) -> list[Loss]:
+        """Return the losses; complete only after all items were consumed."""
         found = [
             Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
-            for what, count in self._taking.left.items()
+            for what, count in self._objects.left.items()
         ]
         found += self._settings
         found += [
@@ -350,7 +369,7 @@ class _Source:
             text = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
             found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
         if self._merged:
-            text = f"{plural(self._merged, 'object')} with the content of another one became one with it"
+            text = f"{plural(self._merged, 'object')} merged with another one of the same content"
             found.append(Loss(LossKind.KEYS, "merged", self._merged, text))
         if self._revived:
             text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
@@ -374,34 +393,34 @@ class _Source:
             text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
         return Loss(LossKind.SETTING, name, 0, text)
 
-    def _compare(self, told: Told) -> None:
-        if told.ref.state is State.TOMBSTONED:
+    def _compare(self, record: ObjectRecord) -> None:
+        if record.ref.state is State.TOMBSTONED:
             self._revived += 1
-        if self._earlier is None and strength(told.checksum) > strength(self._checksum):
-            self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
+        if self._earlier is None and strength(record.checksum) > strength(self._checksum):
+            self._weaker[record.checksum] = self._weaker.get(record.checksum, 0) + 1
 
-    def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
-        told, key = taken.told, line.get("key")
+    def _restored(self, source: SourceObject, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
+        record, key = source.record, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
-        # Facts that the format in between keeps are no facts of the original.
-        facts, rest = self._sorted_facts(before if self._between else told.facts | before)
+        # Metadata added by the format in between does not belong to the original.
+        facts, rest = self._sorted_facts(before if self._between else record.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
-        mine |= {part: taken.content(part) for part in told.names if part and part in self._writes.parts}
-        name = key if key is not None else told.names.get("", "")
-        content, sized = self._sized(taken.content(""))
+        mine |= {part: source.content(part) for part in record.names if part and part in self._writes.parts}
+        name = key if key is not None else record.names.get("", "")
+        content, sized = self._sized(source.content(""))
         if self._writes.keys is KeyRule.NONE:
             sized |= rest
-            return InputItem(None, content, name, name, mine, facts, was=key, told=sized)
-        return InputItem(key, content, name, name, mine, facts, told=rest)
+            return InputItem(None, content, name, name, mine, facts, was=key, recorded=sized)
+        return InputItem(key, content, name, name, mine, facts, recorded=rest)
 
-    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> InputItem:
-        ref, content = taken.told.ref, taken.content(part)
+    def _item(self, source: SourceObject, part: str, name: str, number: int, known: set[bytes]) -> InputItem:
+        ref, content = source.record.ref, source.content(part)
         old = ref.key if ref.key is not None else name
         label = f"{old} ({part})" if part else old
-        facts, rest = self._sorted_facts(taken.told.facts) if not part else ({}, {})
-        told = rest | ({"part": part} if part else {})
-        parts = self._own_parts(taken) if not part else {}
-        key: str | None = name if part or self._apart(taken.told) else old
+        facts, rest = self._sorted_facts(source.record.facts) if not part else ({}, {})
+        recorded = rest | ({"part": part} if part else {})
+        parts = self._own_parts(source) if not part else {}
+        key: str | None = name if part or self._apart(source.record) else old
         if self._writes.keys is KeyRule.NONE:
             if self._choice is KeyChoice.NUMBER:
                 name = str(number)
@@ -409,8 +428,8 @@ class _Source:
                 digest, content = _digested(content)
                 name = digest.hex()
             content, sized = self._sized(content)
-            sized |= told
-            return InputItem(None, content, label, name, parts, facts, was=old, told=sized)
+            sized |= recorded
+            return InputItem(None, content, label, name, parts, facts, was=old, recorded=sized)
         if self._choice is KeyChoice.NUMBER:
             key = str(number)
         elif self._choice is KeyChoice.NAME:
@@ -423,12 +442,13 @@ class _Source:
             key = digest.hex()
             if digest in known:
                 self._merged += 1
-                return InputItem(key, b"", label, name, was=old, told=told, known=key)
+                return InputItem(key, b"", label, name, was=old, recorded=recorded, known=key)
             known.add(digest)
         self._renamed += key != old and self._choice is not KeyChoice.AS_IS
-        return InputItem(key, content, label, name, parts, facts, was=old, told=told)
+        return InputItem(key, content, label, name, parts, facts, was=old, recorded=recorded)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
+        """Return a content, and its size once it was read: the manifest needs it to split joined contents."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}
@@ -443,11 +463,12 @@ class _Source:
             return content, {"size": content.size}
         return counted, sized
 
-    def _apart(self, told: Told) -> bool:
-        return any(part and part not in self._writes.parts for part in told.names)
+    def _apart(self, record: ObjectRecord) -> bool:
+        """Return whether parts become objects of their own, because the format cannot store them."""
+        return any(part and part not in self._writes.parts for part in record.names)
 
-    def _own_parts(self, taken: Taken) -> dict[str, Content]:
-        return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
+    def _own_parts(self, source: SourceObject) -> dict[str, Content]:
+        return {part: source.content(part) for part in source.record.names if part and part in self._writes.parts}
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         mine: dict[str, Any] = {}
@@ -474,6 +495,7 @@ def strength(checksum: str) -> int:
 
 
 def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> Generator[InputItem]:
+    """Enforce a limit on the total uncompressed bytes: few stored bytes can expand to any number."""
     total = 0
 
     def counted(content: Content) -> Content:
@@ -483,10 +505,10 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
         nonlocal total
         total += size
         most = budget.most if limit is None else limit
-        # Contents that are read for their digests, and found to be equal, cost as well.
+        # Duplicate contents are read for their digests, so they count as well.
         if most and max(total, (budget.read + budget.expanded) // 3) > most:
             stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
-            raise LimitExceeded(f"the contents have more than {plural(most, 'byte')} together{stored}")
+            raise LimitExceeded(f"the contents exceed {plural(most, 'byte')} in total{stored}")
 
     def _counted(data: Data) -> Data:
         if isinstance(data, Sized):
@@ -509,6 +531,7 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
+    """Return the sha256 of a content, and the content; one of at most `STREAM_PIECE` bytes is read only once."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

@@ -1,4 +1,4 @@
-"""Reading the objects of a shard for conversion, in the order of its rows; of a data set file by file."""
+"""Objects of a shard or data set for conversion, in row order."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from shardcore.model.member_nodes import placed_error, relocating
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.operations.extraction import ANY_SIZE
-from shardcore.operations.member_contents import (
-    MemberTaken,
-    TakenAsked,
-    Told,
-    first_misfit,
-    keys_seen,
-    member_taken,
-    misfit_of,
-    rows_taken,
+from shardcore.operations.convert_work import (
+    HeldObjects,
+    ObjectRecord,
+    ObjectsRequest,
+    check_keys,
+    first_unfit_key,
+    held_objects,
+    held_whole,
+    rows_to_convert,
+    unfit_key_of,
     whole_of,
-    whole_taken,
-    whole_told,
+    whole_record,
 )
+from shardcore.operations.extraction import ANY_SIZE
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
@@ -38,105 +38,101 @@ from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
 MOST_KEPT = 512
-"""A data set of at most so many members keeps them open: between looking at the keys and taking the contents, and from
-one plan to the next."""
+"""Maximum number of shards kept open between checking keys and reading contents, and between plans."""
 
 MOST_KEPT_BYTES = 256 << 20
-"""They have at most so many bytes together then: of an index of that size nothing more is kept."""
+"""Maximum bytes of all shards that are kept open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    told: Told
+class SourceObject:
+    record: ObjectRecord
     content: Callable[[str], Content]
 
 
-class Taking(ABC):
-    def __init__(self, asked: TakenAsked) -> None:
+class ConvertSource(ABC):
+    """Objects to convert; `total` is None while unknown, `left` (numbers left out) is complete after iteration."""
+
+    def __init__(self, request: ObjectsRequest) -> None:
         self.total: int | None = None
         self.left: dict[str, int] = {}
-        self._asked = asked
+        self._request = request
 
     @abstractmethod
-    def misfit(self, format: str, progress: Progress) -> str:
-        """Return why a key would not fit a format as it is; empty where all do.
-
-        Raises:
-            ShardError: Keys cannot be read.
-        """
+    def unfit_key(self, format: str, progress: Progress) -> str:
+        """Return why a key does not fit a format; empty if all keys fit."""
 
     @abstractmethod
-    def objects(self) -> Generator[Taken]:
-        """Return the objects, one after the other; each is to be read before the next one is requested.
-
-        Raises:
-            ShardError: One cannot be read.
-        """
+    def objects(self) -> Generator[SourceObject]:
+        """Yield the objects; each must be read before the next one is requested."""
 
     @abstractmethod
     def expected(self, done: int) -> int:
-        """Return how many objects there will be, as far as that can be stated when so many are done."""
+        """Return the estimated total number of objects after `done` of them."""
 
 
-def taking(shard: Shard, asked: TakenAsked) -> Taking:
+def convert_source(shard: Shard, request: ObjectsRequest) -> ConvertSource:
     if isinstance(shard, DataSet) and shard.joins:
-        return FromMembers(shard, asked)
+        return FromMembers(shard, request)
     if isinstance(shard, DataSet) and shard.files_are_objects:
-        return FromFiles(shard, asked)
-    return FromShard(shard, asked)
+        return FromFiles(shard, request)
+    return FromShard(shard, request)
 
 
-class FromShard(Taking):
-    def __init__(self, shard: Shard, asked: TakenAsked) -> None:
-        super().__init__(asked)
+class FromShard(ConvertSource):
+    def __init__(self, shard: Shard, request: ObjectsRequest) -> None:
+        super().__init__(request)
         self._shard = shard
         self._rows: NDArray[np.int64] | None = None
         if not shard.views:
-            self._rows, self.left = rows_taken(shard, deleted=asked.deleted)
+            self._rows, self.left = rows_to_convert(shard, deleted=request.deleted)
         self.total = len(self._rows) if self._rows is not None else 1
 
-    def misfit(self, format: str, progress: Progress) -> str:
+    def unfit_key(self, format: str, progress: Progress) -> str:
         if self._rows is None:
-            return misfit_of(self._shard.views[:1], format)
-        return first_misfit(self._shard, self._rows, format)
+            return unfit_key_of(self._shard.views[:1], format)
+        return first_unfit_key(self._shard, self._rows, format)
 
-    def objects(self) -> Generator[Taken]:
+    def objects(self) -> Generator[SourceObject]:
         if self._rows is None:
             whole = self._shard.find(self._shard.views[0])
-            yield _read_later(self._shard, whole, self._asked, self._shard.checksum)
+            yield _read_later(self._shard, whole, self._request, self._shard.checksum)
             return
-        yield from _in_turn(self._shard, self._rows, self._asked)
+        yield from _in_turn(self._shard, self._rows, self._request)
 
     def expected(self, done: int) -> int:
         return self.total or 0
 
 
-class FromMembers(Taking):
-    _first: Work[MemberTaken] = staticmethod(member_taken)
-    """Returns what of a member is held until its turn comes."""
+class FromMembers(ConvertSource):
+    """Objects of a data set, shard by shard; only a few shards are open at any time."""
 
-    def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
-        super().__init__(asked)
+    _first: Work[HeldObjects] = staticmethod(held_objects)
+    """Reads the objects of a shard that are held in memory."""
+
+    def __init__(self, shard: DataSet, request: ObjectsRequest) -> None:
+        super().__init__(request)
         self._shard = shard
         self._share = 0.0
         self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
 
-    def misfit(self, format: str, progress: Progress) -> str:
+    def unfit_key(self, format: str, progress: Progress) -> str:
+        """Return why a key does not fit a format; sets `total` if all keys fit."""
         count = 0
-        seen = self._shard.each_member(keys_seen, format, self._asked.deleted, self._keep, progress=progress)
+        seen = self._shard.each_member(check_keys, format, self._request.deleted, self._keep, progress=progress)
         with closing(seen) as found:
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
-                if keys.misfit:
-                    return keys.misfit
+                if keys.reason:
+                    return keys.reason
                 count += keys.count
         self.total = count
         return ""
 
-    def objects(self) -> Generator[Taken]:
-        keep = self._asked.unread and self._keep
-        with closing(self._shard.each_member(self._first, self._asked, keep)) as results:
+    def objects(self) -> Generator[SourceObject]:
+        keep = self._request.unread and self._keep
+        with closing(self._shard.each_member(self._first, self._request, keep)) as results:
             for number, (member, result) in enumerate(results):
                 if isinstance(result, ShardError):
                     raise lost(result, member.name)
@@ -151,35 +147,37 @@ class FromMembers(Taking):
             return self.total
         return max(round(done / self._share) if self._share else 0, done + 1)
 
-    def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
+    def _rest(self, number: int, member: Shard, given: int) -> Iterator[SourceObject]:
         member.jobs = self._shard.jobs
-        rows, _ = rows_taken(member, deleted=self._asked.deleted)
-        yield from _in_turn(member, rows[given:], self._asked)
+        rows, _ = rows_to_convert(member, deleted=self._request.deleted)
+        yield from _in_turn(member, rows[given:], self._request)
 
-    def _of(self, number: int, name: str, result: MemberTaken) -> Iterator[Taken]:
+    def _of(self, number: int, name: str, result: HeldObjects) -> Iterator[SourceObject]:
         yield from map(_held, result.first)
         given = len(result.first)
         if given == result.count:
             return
         with self._shard.borrowed(name) as member, relocating(name):
-            for taken in self._rest(number, member, given):
-                yield Taken(taken.told, _placed_content(taken, name))
+            for source in self._rest(number, member, given):
+                yield SourceObject(source.record, _placed_content(source, name))
 
 
 class FromFiles(FromMembers):
-    _first = staticmethod(whole_taken)
+    """Objects of a data set whose files are one object each; the file name is the key."""
 
-    def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
-        super().__init__(shard, asked)
+    _first = staticmethod(held_whole)
+
+    def __init__(self, shard: DataSet, request: ObjectsRequest) -> None:
+        super().__init__(shard, request)
         self._keys = shard.objects.keys[:]
         self.total = len(self._keys)
 
-    def misfit(self, format: str, progress: Progress) -> str:
-        return misfit_of(self._keys, format)
+    def unfit_key(self, format: str, progress: Progress) -> str:
+        return unfit_key_of(self._keys, format)
 
-    def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
-        whole = _read_later(member, whole_of(member), self._asked, member.checksum)
-        yield Taken(whole_told(member, self._keys[number]), whole.content)
+    def _rest(self, number: int, member: Shard, given: int) -> Iterator[SourceObject]:
+        whole = _read_later(member, whole_of(member), self._request, member.checksum)
+        yield SourceObject(whole_record(member, self._keys[number]), whole.content)
 
 
 def lost(error: ShardError, member: str) -> ShardError:
@@ -188,37 +186,38 @@ def lost(error: ShardError, member: str) -> ShardError:
     return placed
 
 
-def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterator[Taken]:
+def _in_turn(shard: Shard, rows: NDArray[np.int64], request: ObjectsRequest) -> Iterator[SourceObject]:
     refs = map(shard.objects.ref, rows.tolist())
-    for ref in refs if asked.unread else fetched_ahead(shard, refs, lambda ref: ref):
+    for ref in refs if request.unread else fetched_ahead(shard, refs, lambda ref: ref):
         member = shard.member(ref.shard) if isinstance(shard, DataSet) and ref.shard else shard
-        yield _read_later(shard, ref, asked, member.checksum)
+        yield _read_later(shard, ref, request, member.checksum)
 
 
-def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
+def _read_later(shard: Shard, ref: ObjectRef, request: ObjectsRequest, checksum: str) -> SourceObject:
+
     def content(part: str) -> Content:
         if part:
             return lambda: shard.read_part(ref, part, limit=ANY_SIZE)
-        if asked.unread and ref.size >= 0:
+        if request.unread and ref.size >= 0:
             return Sized(ref.size)
         return lambda: shard.stream(ref)
 
-    return Taken(Told(ref, shard.file_names(ref), shard.facts(ref), checksum), content)
+    return SourceObject(ObjectRecord(ref, shard.file_names(ref), shard.facts(ref), checksum), content)
 
 
-def _held(told: Told) -> Taken:
+def _held(record: ObjectRecord) -> SourceObject:
     def content(part: str) -> Content:
-        pieces = told.held.get(part)
+        pieces = record.held.get(part)
         if pieces is None:
-            return Sized(told.ref.size)
+            return Sized(record.ref.size)
         return (lambda: pieces[0]) if part else (lambda: iter(pieces))
 
-    return Taken(told, content)
+    return SourceObject(record, content)
 
 
-def _placed_content(taken: Taken, member: str) -> Callable[[str], Content]:
+def _placed_content(source: SourceObject, member: str) -> Callable[[str], Content]:
     def content(part: str) -> Content:
-        found = taken.content(part)
+        found = source.content(part)
         if not callable(found):
             return found
 

@@ -22,22 +22,20 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 PARTS = 1000
-"""Steps of progress of a comparison."""
+"""Total of the progress of a comparison."""
 
 
 class DiffDepth(StrEnum):
-    """Depth of a comparison."""
+    """Depth of a comparison, cheapest first."""
 
     IDENTITY = "identity"
-    """Both servers state the same ETag and size: nothing else was read."""
+    """Equal by ETag and size; nothing else was read."""
     SIZES = "sizes"
     CONTENTS = "contents"
 
 
-_URGENT = (
-    *(DiffKind.CHANGED, DiffKind.UNREAD, DiffKind.REMOVED, DiffKind.ADDED, DiffKind.RENAMED, DiffKind.MOVED),
-)
-"""Order of the objects that differ: the moved ones last."""
+_URGENT = (*(DiffKind.CHANGED, DiffKind.UNREAD, DiffKind.REMOVED, DiffKind.ADDED, DiffKind.RENAMED, DiffKind.MOVED),)
+"""Order of the objects that differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,10 @@ class ObjectDiff:
     """Object that differs.
 
     Attributes:
-        change: How it differs.
-        key: Its key in the first shard, or in the second where the first does not have it.
-        first: The object in the first shard; None where it is not there.
-        second: The object in the second shard; None where it is not there.
+        change: Kind of the difference.
+        key: Key in the first shard, or in the second if only that has the object.
+        first: The object in the first shard; None if it is not there.
+        second: The object in the second shard; None if it is not there.
         why: Reason why it could not be compared, or empty.
     """
 
@@ -61,14 +59,14 @@ class ObjectDiff:
 
 @dataclass(frozen=True, slots=True)
 class MemberDiff:
-    """Shard of two data sets that are compared.
+    """Shard of two compared data sets.
 
     Attributes:
         name: Its name.
-        change: Whether it is equal, changed, added, removed or unread.
-        first: Its bytes in the first data set; None where it is not there.
-        second: Its bytes in the second data set; None where it is not there.
-        counts: Number of its objects per kind; an object that is in another shard now is counted where it was.
+        change: Equal, changed, added, removed or unread.
+        first: Its bytes in the first data set; None if it is not there.
+        second: Its bytes in the second data set; None if it is not there.
+        counts: Number of its objects per kind; an object that moved to another shard is counted in the old one.
         why: Reason why it could not be read, or empty.
     """
 
@@ -85,16 +83,16 @@ class ShardDiff(Displayed):
     """Difference of two shards.
 
     Attributes:
-        fields: Header fields that differ: name, value in the first, value in the second; None where there is none.
-        counts: Number of objects per kind; of shards that are equal by their ETags, as many as their headers state.
-        sizes: Decoded bytes of these objects.
+        fields: Header fields that differ: name, value in the first, value in the second; None if missing.
+        counts: Number of objects per kind; for shards that are equal by ETag, the number that the header states.
+        sizes: Uncompressed bytes of these objects.
         compared: Depth of the comparison.
-        kinds: Kind of each object, an index into `DiffKind`, uint8; equal objects included.
+        kinds: Kind of each object, an index into `DiffKind`, uint8; includes equal objects.
         first: Row of each object in the first shard, int64; -1 for none.
         second: Row of each object in the second shard, int64; -1 for none.
         unread: Reasons why an object could not be compared, by its number in these arrays.
         shards: Shards of two data sets; empty for single shards.
-        across: Whether the shards have different formats: objects with other keys and the same contents are equal then.
+        across: Whether the formats differ; objects with other keys and the same content then count as equal.
     """
 
     fields: tuple[tuple[str, Value | None, Value | None], ...]
@@ -110,9 +108,9 @@ class ShardDiff(Displayed):
 
     @property
     def equal(self) -> bool:
-        """Return whether both shards have the same keys with the same contents; they may be stored differently.
+        """True if both shards have the same keys and contents; they may be stored differently.
 
-        Shards of different formats are equal when they have the same contents, since keys change their form.
+        For shards of different formats only the contents count, since conversion changes keys.
         """
         alike = {DiffKind.EQUAL, DiffKind.MOVED} | ({DiffKind.RENAMED} if self.across else set())
         unread = any(member.why for member in self.shards)
@@ -120,7 +118,7 @@ class ShardDiff(Displayed):
 
     @cached_property
     def differing(self) -> I64:
-        """Numbers of the objects that differ, int64: the changed ones first, those that are only moved last."""
+        """Numbers of the objects that differ, int64: changed ones first, moved ones last."""
         rank = np.full(len(KINDS), -1, np.int8)
         for place, kind in enumerate(_URGENT):
             rank[CODES[kind]] = place
@@ -129,13 +127,7 @@ class ShardDiff(Displayed):
         return numbers[np.argsort(ranks[numbers], kind="stable")]
 
     def objects(self, first: Shard, second: Shard, numbers: I64 | None = None) -> Iterator[ObjectDiff]:
-        """Yield the objects that differ.
-
-        Args:
-            first: The first shard.
-            second: The second shard.
-            numbers: Numbers of objects; by default all of `differing`.
-        """
+        """Yield objects that differ; `numbers` default to all of `differing`."""
         chosen = self.differing if numbers is None else numbers
         for begin in range(0, len(chosen), KEYS):
             part = chosen[begin : begin + KEYS]
@@ -154,15 +146,17 @@ class _Stages:
         self._progress = progress
 
     def stage(self, first: int, last: int) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self._progress(first + (last - first) * min(done, total) // max(total, 1), PARTS)
 
-        tell(0, 1)
-        return tell
+        report(0, 1)
+        return report
 
 
 @dataclass
 class _Found:
+    """Matched objects, collected in pieces: arrays of `ShardDiff`, but with positions in `DiffSide` instead of rows."""
+
     kinds: list[NDArray[np.uint8]] = field(default_factory=list)
     first: list[I64] = field(default_factory=list)
     second: list[I64] = field(default_factory=list)
@@ -185,13 +179,13 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
 
     Args:
         first: The first shard.
-        second: The second shard; another format is compared by decoded contents.
-        contents: Whether contents are compared. Without, objects with the same key and size count as equal, and sizes
-            that the index does not state are not read.
-        progress: Called as `progress(done, total)` with parts of the work.
+        second: The second shard; one of another format is compared by uncompressed contents.
+        contents: Whether contents are compared. If not, objects with the same key and size count as equal, and sizes
+            that the index does not contain are not read.
+        progress: Called as `progress(done, total)`.
 
     Raises:
-        ShardError: An index is damaged or cannot be read.
+        ShardError: An index is invalid or cannot be read.
     """
     if _identical(first, second):
         return _equal_by_identity(first)
@@ -204,7 +198,7 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
     kinds = _pair_kinds(one, other, a, b, unread, contents=contents, progress=stages.stage(450, 800))
     if contents and first.format != second.format:
         kept, old, new, alone, added = across(one, other, KeyPairs(kinds, a, b), alone, added, stages.stage(800, PARTS))
-        # What could not be read is numbered by the pairs that are left.
+        # Renumber the unread pairs: some pairs were dropped.
         numbers = np.cumsum(kept) - 1
         unread = {int(numbers[number]): why for number, why in unread.items()}
         found.add(kinds[kept], a[kept], b[kept])
@@ -257,6 +251,7 @@ def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str
 
 
 def _total(sizes: I64) -> int:
+    """Return a sum that may exceed int64: sizes come from an index and may be corrupt."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
@@ -267,6 +262,10 @@ def _rows(side: DiffSide, places: I64) -> I64:
 
 
 def _matched(one: DiffSide, other: DiffSide, progress: Progress) -> tuple[I64, I64, I64, I64]:
+    """Match keys by hash, equal keys of one shard in order.
+
+    Returns the positions of the pairs in both sides, then the unmatched positions of each side.
+    """
     encoded = one.objects.key_encoding == other.objects.key_encoding
     numbers = one.key_numbers(encoded=encoded)
     progress(1, 4)
@@ -285,6 +284,7 @@ def _others(count: int, places: I64) -> I64:
 def _pair_kinds(
     one: DiffSide, other: DiffSide, a: I64, b: I64, unread: dict[int, str], *, contents: bool, progress: Progress
 ) -> NDArray[np.uint8]:
+    """Return the kind of each pair; reasons of failed reads are added to `unread`."""
     kinds = np.zeros(len(a), np.uint8)
     known = (one.size[a] >= 0) & (other.size[b] >= 0)
     kinds[known & (one.size[a] != other.size[b])] = CODES[DiffKind.CHANGED]
@@ -296,6 +296,7 @@ def _pair_kinds(
 
 
 def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
+    """Return which pairs are stored at another offset or in another shard; always False across formats."""
     if one.shard.format != other.shard.format:
         return np.zeros(len(a), np.bool_)
     moved: NDArray[np.bool_] = one.start[a] != other.start[b]
@@ -310,6 +311,7 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
 
 
 def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, Value | None], ...]:
+    """Return the header fields of two shards as (name, first, second); fields of different formats are not compared."""
     one: dict[str, Value | None] = dict(first.fields)
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:
@@ -320,9 +322,7 @@ def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, V
     return tuple((name, one.get(name), other.get(name)) for name in names)
 
 
-def _member_diffs(
-    one: DiffSide, other: DiffSide, kinds: NDArray[np.uint8], a: I64, b: I64
-) -> tuple[MemberDiff, ...]:
+def _member_diffs(one: DiffSide, other: DiffSide, kinds: NDArray[np.uint8], a: I64, b: I64) -> tuple[MemberDiff, ...]:
     first, second = one.shard, other.shard
     if not (isinstance(first, DataSet) and isinstance(second, DataSet)):
         return ()

@@ -1,4 +1,4 @@
-"""Comparing the contents of objects: of those with the same key, and of those without a partner."""
+"""Comparison of contents: of objects with the same key, and of objects without a match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 _WHOLE = "all"
-"""The key of all chunks as one content."""
+"""Key of the concatenation of all chunks."""
 
 
 def compare_contents(
@@ -37,6 +37,7 @@ def compare_contents(
     unread: dict[int, str],
     progress: Progress,
 ) -> None:
+    """Compare pairs by their stored bytes if both use one codec, else by digest. Writes into `kinds` and `unread`."""
     a, b = a[numbers], b[numbers]
     raw = one.raw[a] & other.raw[b]
     stored = raw | _same_codec(one, other, a, b)
@@ -74,16 +75,18 @@ def _digest(side: DiffSide, place: int) -> bytes:
     return hashing.digest()
 
 
-# --- objects without a partner of the same key ---
+# --- objects without a match by key ---
 
 
-def renamed(
-    one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress
-) -> tuple[I64, I64, I64, I64]:
+def renamed(one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress) -> tuple[I64, I64, I64, I64]:
+    """Match unmatched objects by content; only objects of equal size are read.
+
+    Returns the positions of the pairs in both sides, then the positions without a match in each side.
+    """
     a, b = _renamed_raw(one, other, alone, added)
     alone, added = np.setdiff1d(alone, a), np.setdiff1d(added, b)
     progress(1, 2)
-    # Two raw objects with the same content are matched by now.
+    # Raw objects with equal contents are matched by now.
     sizes = np.intersect1d(one.size[alone], other.size[added])
     left = alone[np.isin(one.size[alone], sizes[sizes >= 0])]
     right = added[np.isin(other.size[added], sizes[sizes >= 0])]
@@ -95,6 +98,7 @@ def renamed(
 
 
 def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64]:
+    """Match uncompressed objects by hashes of their bytes; each match is confirmed by comparing the bytes."""
     hashed = []
     wanted = np.intersect1d(one.size[alone], other.size[added])
     for side, places in ((one, alone), (other, added)):
@@ -108,6 +112,7 @@ def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tupl
 
 
 def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
+    """Match objects by sha256 of their contents; pairs of positions, shape `(n, 2)`."""
     by_digest: dict[bytes, list[int]] = {}
     total = len(left) + len(right)
     for done, b in enumerate(right.tolist()):
@@ -145,6 +150,14 @@ class KeyPairs:
 def across(
     one: DiffSide, other: DiffSide, pairs: KeyPairs, alone: I64, added: I64, progress: Progress
 ) -> tuple[NDArray[np.bool_], I64, I64, I64, I64]:
+    """Match the objects of two formats by content, whatever their keys are.
+
+    Conversion replaces keys by hashes or numbers. Numbers may be equal by accident, so pairs with different contents
+    are matched again. Some formats deduplicate contents, store parts as objects, or join chunks.
+
+    Returns:
+        Mask of the pairs that stay, positions of renamed pairs in both sides, and the positions left in each side.
+    """
     changed = np.flatnonzero(pairs.kinds == CODES[DiffKind.CHANGED])
     a, b = pairs.first[changed], pairs.second[changed]
     old, new, alone, added = renamed(one, other, np.union1d(alone, a), np.union1d(added, b), progress)
@@ -162,6 +175,10 @@ def across(
 
 
 def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64]:
+    """Find objects whose content the other shard has under another key, or as a part of an object.
+
+    Returns positions found, positions of the objects with their contents, positions left.
+    """
     none = np.zeros(0, np.int64)
     if not len(alone):
         return none, none, alone
@@ -182,6 +199,7 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
 
 
 def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64] | None:
+    """Match the chunks of one content with the same content stored as one object or in other chunks; else None."""
     wholes = [_WHOLE in side.shard.views for side in (one, other)]
     complete = len(alone) == len(one), len(added) == len(other)
     if not any(wholes) or not all(all_ or len(left) == 1 for all_, left in zip(wholes, (alone, added), strict=True)):

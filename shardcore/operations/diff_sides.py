@@ -1,4 +1,4 @@
-"""The objects of one side of a comparison as columns, and their stored bytes, compared and hashed many at once."""
+"""Objects of one side of a comparison as columns, and bulk comparison and hashing of their stored bytes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 I64 = NDArray[np.int64]
 
 BLOCK = 1 << 20
-"""Bytes of contents that are compared at once."""
+"""Bytes of contents compared at once."""
 
 KEYS = 1 << 14
-"""Keys that are hashed at once."""
+"""Keys hashed at once."""
 
 SPREAD = 16
-"""An extent of a local file is read as a whole while it has at most so many times the bytes that are needed."""
+"""A range of a local file is read in one piece if it is at most this many times the bytes needed."""
 
 ROWS = 1 << 16
 
@@ -38,7 +38,7 @@ _REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class DiffKind(StrEnum):
-    """Result for one object."""
+    """Result of comparing one object."""
 
     EQUAL = "equal"
     MOVED = "moved"
@@ -56,6 +56,16 @@ CODES = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True)
 class DiffSide:
+    """Objects of one shard that are compared; arrays have one entry per object.
+
+    Attributes:
+        start: First stored byte; -1 if the object is not stored in one range.
+        size: Uncompressed bytes; -1 if unknown.
+        codec: Index into `Objects.codecs`.
+        member: Index into `DataSet.members`; zeros for a single shard.
+        raw: Whether the stored bytes are the content.
+    """
+
     shard: Shard
     row: I64
     start: I64
@@ -89,14 +99,16 @@ class DiffSide:
         return self.objects.key_bytes(rows) if encoded else self.objects.text_bytes(rows)
 
     def stored(self, places: I64) -> ByteStrings:
+        """Return the stored bytes of objects of one shard; `places` must be ascending and of about one `BLOCK`."""
         source = self.source(int(self.member[places[0]]))
         return stored_bytes(source, self.start[places], self.stop[places])
 
 
 def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:
+    """Load the index of a shard and return its objects; with `sizes`, missing sizes are read from the objects."""
     shard.load_index(progress)
     objects = shard.objects
-    # Tombstoned objects are compared where the shard returns them.
+    # Tombstoned objects are compared only if the shard was opened to return them.
     states = (*_COMPARED, State.TOMBSTONED) if shard.chosen.get("deleted") else _COMPARED
     inner = [code for code, kind in enumerate(objects.kinds) if kind in objects.inner_kinds]
     plain = np.array([codec == "none" for codec in objects.codecs] + [False] * 256, np.bool_)[:256]
@@ -123,6 +135,7 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
+    """Yield positions in `rows` with their columns, in blocks; rows may be in any order, negative ones are skipped."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):
@@ -136,6 +149,7 @@ def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I6
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Make the first numbers of hashes unique, in place, by the count of earlier equal ones."""
     order = np.argsort(hashes[:, 0], kind="stable")
     ordered = hashes[order, 0]
     fresh = np.ones(len(ordered), np.bool_)
@@ -147,6 +161,7 @@ def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
+    """Return the rows of equal numbers in two arrays, ascending in the first; first numbers are unique per array."""
     _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
     same = numbers[a, 1] == others[b, 1]
     order = np.argsort(a[same], kind="stable")
@@ -171,6 +186,7 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
 
 
 def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
+    """Yield batches of ranges of one group, sorted by start, at most `BLOCK` bytes each; a larger range is alone."""
     order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
     sums = np.cumsum(length[order])
     groups = group[order]
@@ -184,6 +200,7 @@ def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
 
 
 def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
+    """Return which pairs (positions in both sides) have the same stored bytes; False if one is not in one range."""
     same = np.zeros(len(a), np.bool_)
     length = one.stop[a] - one.start[a]
     here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
@@ -226,6 +243,7 @@ def _large_alike(one: DiffSide, other: DiffSide, a: int, b: int) -> bool:
 
 
 def stored_hashes(side: DiffSide, places: I64) -> tuple[I64, NDArray[np.uint64]]:
+    """Hash the stored bytes of objects that have at most `BLOCK` of them in one range; return positions and hashes."""
     sizes = [side.source(number).size for number in range(int(side.member[places].max()) + 1)] if len(places) else [0]
     length = side.stop[places] - side.start[places]
     fitting = (side.start[places] >= 0) & (length <= BLOCK)

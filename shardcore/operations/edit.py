@@ -1,4 +1,4 @@
-"""Changing shards that are there: delete, truncate, append, tombstone, undo, rekey."""
+"""Edits of existing shards: delete, truncate, append, tombstone, undo, rekey."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.writing.audit import Audit
-from shardcore.writing.edit_options import TOMBSTONE, made
+from shardcore.writing.edit_options import TOMBSTONE, compute_edit
 from shardcore.writing.in_place import Edit, Rewrite, make_rewrites
 from shardcore.writing.lock import locked, real_path
 from shardcore.writing.undo import Journal, edit_in_place, read_journal
@@ -33,7 +33,7 @@ from shardcore.writing.undo import undo as put_back
 from shardcore.writing.undo_chain import bring_back
 
 Opened = Callable[[], Shard]
-"""Opens the shard that is edited; called again when it was edited."""
+"""Opens the shard to edit; called again after the edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class EditResult:
 
     Attributes:
         path: The file.
-        what: What the edit did: `delete 2 objects`.
+        what: Description: `delete 2 objects`.
         changed: Whether the file was changed.
-        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes`
-            with the first old and new bytes of each in hex.
-        undoes: Of undoing, the journal of the edit that was taken back.
-        journal: The file that holds the old bytes; None where none are kept.
-        finished: The keys of an interrupted edit that was finished first; None where there was none.
-        objects: Number of objects that the file has now; None when only loading the index would tell.
-        size: Bytes of the file now.
-        report: What verifying the index found afterwards; None where nothing was changed.
+        plan: Planned changes of a dry run, as `--dry-run --json` prints them: `size`, `new_size`, and `changes` with
+            the first old and new bytes of each in hex.
+        undoes: For `undo`, the journal of the edit that was undone.
+        journal: The file with the old bytes; None if they are not kept.
+        finished: Keys of an interrupted edit that was completed first; None if there was none.
+        objects: Number of objects after the edit; None if that needs the index to be loaded.
+        size: Bytes of the file after the edit.
+        report: Result of verifying the index after the edit; None if nothing was changed.
     """
 
     path: Path
@@ -67,15 +67,11 @@ class EditResult:
 
     @property
     def ok(self) -> bool:
-        """True when verifying found no error."""
+        """True if verification found no error."""
         return self.report is None or self.report.ok
 
     def sha256(self) -> str:
-        """Return the sha256 of the file as it is now, in hex; reads all of it.
-
-        Raises:
-            SourceError: It cannot be read.
-        """
+        """Return the sha256 of the present file in hex; reads all of it."""
         try:
             with self.path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -106,15 +102,16 @@ def delete(
         who: The person who deletes, for the audit log; default: the user of the system.
         ticket: The ticket or request, for the audit log.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
-        no_undo: Whether no copy of the old bytes is kept, for takedowns; else `FILE.undo` holds them.
-        hard_links: Whether a file with several names is edited.
-        dry_run: Whether nothing is changed; `EditResult.plan` says what would be.
+        no_undo: Do not keep the old bytes, for takedowns; otherwise `FILE.undo` holds them.
+        hard_links: Whether a file with several hard links may be edited.
+        dry_run: Only compute `EditResult.plan`.
         progress: Called after every piece.
         **options: As for `shardcore.open`.
 
     Raises:
-        KeyAbsent: A key is not there; nothing is changed.
-        UsageError: The format has no such edit, another process edits the file, or another edit was interrupted.
+        KeyAbsent: A key was not found; nothing is changed.
+        UsageError: The format does not support the edit, another process edits the file, or another edit was
+            interrupted.
         SourceError: The file cannot be read or written.
         FormatError: The file is damaged.
     """
@@ -140,7 +137,7 @@ def truncate(
     progress: Progress = no_progress,
     **options: Any,
 ) -> EditResult:
-    """Cut off the bytes that follow the end of a shard.
+    """Remove the bytes that follow the end of a shard.
 
     Args:
         path: A local file.
@@ -174,11 +171,11 @@ def append(
     progress: Progress = no_progress,
     **options: Any,
 ) -> EditResult:
-    """Append the bytes of files to the content of a shard, in place or by rewriting it: `EditResult.what` says which.
+    """Append the bytes of files to the content of a shard, in place or by rewriting it (see `EditResult.what`).
 
     Args:
         path: A local file.
-        inputs: The files with what is appended.
+        inputs: The files to append.
         no_undo: See `delete`.
         hard_links: See `delete`.
         dry_run: See `delete`.
@@ -222,8 +219,8 @@ def tombstone(
         who: The person who deletes.
         ticket: The ticket or request.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
-        undo: Whether tombstones are removed instead.
-        hard_links: Whether a sidecar with several names is replaced under this one.
+        undo: Remove the tombstones instead.
+        hard_links: Whether a sidecar with several hard links is replaced under this name only.
         dry_run: Whether nothing is changed.
         **options: As for `shardcore.open`, such as `date`.
 
@@ -255,18 +252,18 @@ def undo(
     progress: Progress = no_progress,
     **options: Any,
 ) -> EditResult:
-    """Put back what the last edit of a file changed, from `FILE.undo`; run again, it undoes the edit before.
+    """Undo the last edit of a file from `FILE.undo`; a second call undoes the edit before it.
 
     Args:
         path: A local file.
-        trust: Whether a journal is used that belongs to another user, that names another device or inode (both were
-            copied or restored from a backup), or that makes the file longer by more than 1 GiB of zeros.
+        trust: Use a journal that belongs to another user, names another device or inode (both were copied or restored
+            from a backup), or extends the file by more than 1 GiB of zeros.
         dry_run: Whether nothing is changed; `EditResult.undoes` is the journal.
         progress: Called after every piece.
         **options: As for `shardcore.open`.
 
     Raises:
-        UsageError: There is no journal, it was not made for this file, it holds no old bytes, or another process edits
+        UsageError: There is no journal, it was written for another file, it has no old bytes, or another process edits
             the file.
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
@@ -276,16 +273,16 @@ def undo(
 
 @opening
 def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
-    """Write a Xet shard again with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
+    """Rewrite a Xet shard with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
 
     Args:
-        shard: The opened shard, or what `open` takes: a path, an address, bytes; it stays as it is.
+        shard: The opened shard, or an argument of `open`: a path, an address, bytes; it is not changed.
         out: The new file.
         force: Whether an existing file is replaced.
-        **options: `key`: the HMAC key, 64 hex digits; `expiry`: a time, or seconds from 1970.
+        **options: `key`: the HMAC key, 64 hex digits; `expiry`: a time, or seconds since 1970.
 
     Raises:
-        UsageError: The format has no such edit, nothing is to be changed, or the target exists or is the shard.
+        UsageError: The format does not support the edit, nothing would change, or the target exists or is the shard.
         FormatError: The shard is damaged.
         SourceError: The bytes cannot be read or written.
     """
@@ -299,6 +296,7 @@ def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: A
 
 
 def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
+    """Return the function of an edit for the format of a shard; UsageError if it is not supported."""
     found = format_of(shard.format).edits.get(name)
     if found is None:
         there = ", ".join(one.name for one in all_formats() if name in one.edits)
@@ -329,6 +327,7 @@ def change(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> EditResult:
+    """Run an edit under the lock of the file, and verify the index. `agreed` returns whether to continue."""
     refuse_address(path)
     texts = _texts(opened, keys)
     with ExitStack() as stack:
@@ -342,7 +341,7 @@ def change(
         if dry_run:
             edit = compute(texts)
             agreed(edit)
-            return EditResult(local_path(path), edit.what, False, edit.told(), size=edit.new_size)
+            return EditResult(local_path(path), edit.what, False, edit.to_json(), size=edit.new_size)
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,
@@ -374,6 +373,7 @@ def put_tombstones(
     dry_run: bool = False,
     agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,
 ) -> tuple[Rewrite, ...]:
+    """Write tombstones, or remove them with `back`; see `tombstone`. `agreed` may raise before anything is written."""
     refuse_address(path)
     texts = _texts(opened, keys)
 
@@ -382,7 +382,9 @@ def put_tombstones(
             now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
             make = edit_for(shard, TOMBSTONE.name)
             values = {"reason": reason, "by": who, "ticket": ticket, "date": str(shard.chosen.get("date") or "")}
-            found: tuple[Rewrite, ...] = made(TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back)
+            found: tuple[Rewrite, ...] = compute_edit(
+                TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back
+            )
             return found
 
     if dry_run:
@@ -395,7 +397,7 @@ def put_tombstones(
             try:
                 make_rewrites(rewrites, hard_links=hard_links, audit=audit_of(audit, reason, who, ticket))
             except SourceChanged:
-                # Another editor of one of the files of a folder was first: they are locked, and read again.
+                # Another process changed one of the files first: lock them and compute the edit again.
                 if len(paths) > 1:
                     raise
                 paths += [one.shard for one in rewrites]
@@ -412,13 +414,14 @@ def take_back(
     agreed: Callable[[Journal], None] = lambda _: None,
     progress: Progress = no_progress,
 ) -> EditResult:
+    """Undo the last edit; see `undo`. `agreed` is called before anything is written; it raises to cancel."""
     refuse_address(path)
     where = real_path(path)
     with locked(where):
         bring_back(where)
         journal = read_journal(where, trust=trust)
         if not journal.kept:
-            raise UsageError(journal.told)
+            raise UsageError(journal.message)
         if dry_run:
             return EditResult(local_path(path), journal.what, False, undoes=journal, size=journal.old_size)
         agreed(journal)
@@ -429,7 +432,7 @@ def take_back(
 def refuse_address(path: str | Path) -> None:
     if is_address(str(path)):
         shown = shown_address(str(path))
-        raise UsageError(f"{shown} is an address, and only local files can be changed: copy it here first")
+        raise UsageError(f"{shown} is an address; only local files can be changed: copy it here first")
 
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:

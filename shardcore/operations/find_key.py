@@ -1,4 +1,4 @@
-"""Search for a key in many files and folders: which of them hold it."""
+"""Search for a key in many files and folders."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyHit:
-    """A file or data set that holds the key, or that could not be searched.
+    """File or data set that contains the key, or that could not be searched.
 
     Attributes:
-        path: The path or address; of a data set its folder.
-        format: The name of the format; empty where it is not recognised.
-        ref: The object; None where the file could not be searched. In a data set `ref.shard` is the file that holds it.
-        error: The reason why it could not be searched, or None.
+        path: Path or address; of a data set its folder.
+        format: Name of the format; empty if it is not recognised.
+        ref: The object; None if the file could not be searched. In a data set `ref.shard` is the file with the object.
+        error: Reason why it could not be searched, or None.
     """
 
     path: str
@@ -71,7 +71,7 @@ def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
     try:
         return _look(place.path, key, options)
     except NotAShard as error:
-        # A file that has a part of a magic number may be a damaged shard, which may hold the key.
+        # A file with part of a magic number may be a damaged shard with the key.
         if not (place.named or error.candidates):
             return _Outcome()
         return _Outcome(KeyHit(shown_address(place.path), error=error))
@@ -91,9 +91,7 @@ def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
         return _Outcome(KeyHit(shown_address(path), shard.format, ref), searched=True)
 
 
-def _searched_elsewhere(
-    place: _Place, named: str, key: Key, options: dict[str, Any]
-) -> tuple[_Outcome, LogShare]:
+def _searched_elsewhere(place: _Place, named: str, key: Key, options: dict[str, Any]) -> tuple[_Outcome, LogShare]:
     from shardcore.sources.remote.request_log import RequestLog
 
     tape = RequestLog()
@@ -105,10 +103,10 @@ def _searched_elsewhere(
 
 
 class KeySearch(Iterator[KeyHit]):
-    """A search under way: an iterator of its hits, in the order of the paths.
+    """Running search: an iterator of its hits, in the order of the paths.
 
     Attributes:
-        searched: Number of files and data sets that were searched so far; those that could not be are not counted.
+        searched: Number of files and data sets searched so far, without those that failed.
         failed: Number of those that could not be searched.
     """
 
@@ -136,7 +134,7 @@ class KeySearch(Iterator[KeyHit]):
         return next(self._hits)
 
     def close(self) -> None:
-        """End the search; what is under way is stopped."""
+        """Stop the search."""
         self._hits.close()
 
     def _elsewhere(self, places: Iterator[_Place], tasks: TaskPool) -> Generator[_Outcome]:
@@ -144,7 +142,7 @@ class KeySearch(Iterator[KeyHit]):
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
         limits = tasks.limits(plain.get("remote"), tape)
-        # Shares of a limit are of a number of places.
+        # A limit is divided by the number of paths.
         found = list(places) if limits.limited else places
 
         def calls() -> Iterator[Call[tuple[_Outcome, LogShare]]]:
@@ -198,18 +196,23 @@ class KeySearch(Iterator[KeyHit]):
                 yield _Place(str(path / name))
 
     def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
+        """Return the entries of a folder to search separately, and the data set that the folder is, or None."""
         with listed_once():
             entries = LocalFolder(path).list()
             try:
                 names = self._data_set_names(path)
             except ShardError as error:
-                # None of its files can be opened without what describes all of them.
+                # Its files cannot be opened without the common description (info).
                 return [entry for entry in entries if entry.is_folder], _Place(str(path), error=error)
         if names is None:
             return entries, None
         return [entry for entry in entries if entry.name not in names], _Place(str(path), named=True)
 
     def _data_set_names(self, path: Path) -> frozenset[str] | None:
+        """Return the names in a folder that belong to its data set; None if it is not a data set.
+
+        A data set whose lookup tries file by file is not treated as one: its files are searched in parallel.
+        """
         folder = LocalFolder(path)
         try:
             _, verdict = judge_folder(folder, each_format)
@@ -235,24 +238,23 @@ def find_in(
 ) -> KeySearch:
     """Search for a key in files and folders.
 
-    A folder is searched with its sub-folders; links are not followed. A folder that is a data set whose format routes
-    keys is searched by its lookup, which opens only the files that may hold the key. Files that are no shards are
-    passed over, unless they are named; so are shards whose keys have another form.
+    Folders are searched recursively, without following links. A folder that is a data set whose format routes keys is
+    searched by its lookup, which opens only the files that may contain the key. Skipped are files that are not shards,
+    unless the caller named them, and shards whose keys have another form.
 
     Args:
-        key: Its text form, or the bytes or the number that formats store.
+        key: Its text form, or the bytes or number that formats store.
         paths: Files, folders and addresses.
-        jobs: Number of files searched at the same time; by default as many as there are processors, at most 8, and
-            8 where a path is an address.
+        jobs: Number of files searched in parallel. Default: one per processor, at most 8; 8 if a path is an address.
         progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
-        tasks: Workers that search the files; None for threads of this process.
+        tasks: Workers that search the files; default: threads of this process.
         **options: As for `shardcore.open`: `format`, `remote`, `tape`, and the options of the formats.
+
+    Returns:
+        The hits as they are found, in the order of the paths, and the files that could not be searched.
 
     Raises:
         UsageError: There is no such format, or `paths` is one path.
-
-    Returns:
-        The hits, while they are found, in the order of the paths; and the files that could not be searched.
     """
     named = list(several(paths, "paths"))
     if options.get("format"):

@@ -1,6 +1,6 @@
-"""Places as a person types them: `0x10`, `-72`, `+40`, `index+12*40`, `header.version`, `*footer.index_position`.
+"""Offset expressions: `0x10`, `-72`, `+40`, `index+12*40`, `header.version`, `*footer.index_position`.
 
-An expression is parsed by hand, never evaluated as code. Numbers are Python integers: no offset is too large.
+A hand-written parser, never `eval`. Numbers are Python integers, so offsets do not overflow.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as made
+from dataclasses import field as dataclass_field
 
 from shardcore.model.node import Children, Node
 from shardcore.model.record import Value
@@ -25,6 +25,8 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
 class GotoError(Exception):
+    """Invalid expression; `position` is the index of the wrong character."""
+
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
         self.message = message
@@ -33,24 +35,40 @@ class GotoError(Exception):
 
 @dataclass(frozen=True)
 class GotoNames:
+    """Names in offset expressions.
+
+    Attributes:
+        size: Number of bytes of the source.
+        caret: Origin of relative expressions.
+        sections: `name`, `$name` and `name.start` are the first byte, `name.size` is the size, `name.stop` is one past
+            the last byte.
+        values: `*section.field` is the value of a field: the target of a pointer.
+        starts: `section.field` and `$section.field` are the first byte of a field.
+    """
+
     size: int
     caret: int = 0
     sections: Sequence[Section] = ()
-    values: Mapping[str, Value] = made(default_factory=dict)
-    starts: Mapping[str, int] = made(default_factory=dict)
+    values: Mapping[str, Value] = dataclass_field(default_factory=dict)
+    starts: Mapping[str, int] = dataclass_field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All names, for completion: sections, fields, then numeric fields with `*`."""
         values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
         return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
 
 
 def evaluate(text: str, places: GotoNames) -> int:
+    """Return the offset of an expression; GotoError if it is invalid or outside the source.
+
+    A leading `+` is relative to the caret; a leading `-` counts from the end of the source.
+    """
     offset = _Parser(text, places).whole()
     if offset < 0:
-        raise GotoError(f"{offset} lies before the first byte")
+        raise GotoError(f"{offset} is before the first byte")
     if offset >= max(places.size, 1):
-        raise GotoError(f"{offset:#x} lies after the last byte, {max(places.size - 1, 0):#x}")
+        raise GotoError(f"{offset:#x} is after the last byte, {max(places.size - 1, 0):#x}")
     return offset
 
 
@@ -59,6 +77,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
+    """Return the offsets of sections and their fields by `section.field`, without table rows and without reading."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
@@ -82,7 +101,7 @@ class _Parser:
             token = match[0].strip()
             at = match.end() - len(token)
             if kind == "bad":
-                raise GotoError(f"{token!r} is not understood here", at)
+                raise GotoError(f"{token!r} is unexpected here", at)
             self.tokens.append((kind, token, at))
         self.end = len(text)
         self.at = 0
@@ -98,7 +117,7 @@ class _Parser:
             base = self.places.size
         value = base + self.sum()
         if self.at < len(self.tokens):
-            raise GotoError(f"{self.tokens[self.at][1]!r} is not expected here", self.position)
+            raise GotoError(f"{self.tokens[self.at][1]!r} is unexpected here", self.position)
         return value
 
     @property
@@ -112,7 +131,7 @@ class _Parser:
 
     def take(self) -> tuple[str, str, int]:
         if self.at >= len(self.tokens):
-            raise GotoError("the expression ends too early", self.end)
+            raise GotoError("the expression is incomplete", self.end)
         self.at += 1
         return self.tokens[self.at - 1]
 
@@ -166,14 +185,14 @@ class _Parser:
             return value
         if text in "+-":
             return self.atom() if text == "+" else -self.atom()
-        raise GotoError(f"{text!r} is not expected here", position)
+        raise GotoError(f"{text!r} is unexpected here", position)
 
 
 def _decimal(text: str, position: int) -> int:
     digits = text.rstrip("KMGTPEiB")
     unit = text[len(digits) :]
     factor = (1024 if "i" in unit else 1000) ** _UNITS[unit[0]] if unit else 1
-    # As the window writes numbers.
+    # The window writes numbers with thousands separators.
     return _whole_number(digits.replace(",", ""), 10, position) * factor
 
 
@@ -194,7 +213,7 @@ def _named(text: str, places: GotoNames, position: int) -> int:
                 return offset
         if name in (section.name, section.name.replace(" ", "_")):
             return section.start
-    raise GotoError(f"nothing here is called {name!r}{_hint(name, places)}", position)
+    raise GotoError(f"unknown name {name!r}{_hint(name, places)}", position)
 
 
 def _value(text: str, places: GotoNames, position: int) -> int:
@@ -202,14 +221,14 @@ def _value(text: str, places: GotoNames, position: int) -> int:
     if _is_number(value := places.values.get(name)):
         return int(str(value))
     if name in places.values:
-        raise GotoError(f"{name} is not a number; without * it is where the field lies", position)
-    raise GotoError(f"no field here is called {name!r}{_hint(name, places)}", position)
+        raise GotoError(f"{name} is not a number; without * it is the offset of the field", position)
+    raise GotoError(f"unknown field {name!r}{_hint(name, places)}", position)
 
 
 def _hint(name: str, places: GotoNames) -> str:
     names = dict.fromkeys(known.lstrip("*") for known in places.names)
     near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
-    return f"; there is {', '.join(near[:3])}" if near else ""
+    return f"; did you mean {', '.join(near[:3])}?" if near else ""
 
 
 def _written(name: str) -> str:

@@ -1,7 +1,6 @@
-"""Notes on ranges of bytes, kept by the content of the file they are about.
+"""Notes on byte ranges, stored by the content of their file.
 
-Notes are stored as one JSON file per content in the user's data folder, so that they are found again when the file was
-renamed or moved; or beside the file, as `FILE.notes.json`, which then takes precedence.
+One JSON file per content in the user's data folder, so notes survive renames; `FILE.notes.json` takes precedence.
 """
 
 from __future__ import annotations
@@ -34,15 +33,11 @@ from shardcore.system import last_part, user_folder
 from shardcore.writing.temporary import write_whole
 
 MOST_NOTES = 10_000
-"""Notes on one file."""
 MOST_LETTERS = 10_000
-"""Letters of one note."""
 MOST_BYTES = 8 << 20
-"""Bytes of a notes file."""
 ENDS = 1 << 16
-"""Bytes at the beginning and at the end of a file that its identity is computed from."""
+"""Bytes hashed at the beginning and at the end of a file for its identity."""
 SUFFIX = ".notes.json"
-"""Added to the name of a file for its notes beside it."""
 
 _VERSION = 1
 _LIMITS = JsonLimits(size=MOST_BYTES, depth=8, values=20 * MOST_NOTES, containers=4 * MOST_NOTES, digits=FREE.digits)
@@ -51,6 +46,8 @@ _SET = "set"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
+    """Note on a byte range; a bookmark if the text is empty. `created` is ISO 8601 with an offset, or empty."""
+
     span: Span
     text: str = ""
     created: str = ""
@@ -61,6 +58,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ContentIdentity:
+    """Identity of a file by its size (-1 for a data set) and the digest of its two ends; costs two reads.
+
+    For a data set, the digest covers its marker file, and size and ends of its first shard.
+    """
+
     size: int
     sha256: str
 
@@ -71,6 +73,14 @@ class ContentIdentity:
 
 @dataclass(frozen=True, slots=True)
 class NoteBook:
+    """Notes on one file or data set, sorted by source and offset.
+
+    Attributes:
+        path: The notes file; it exists once there is a note.
+        beside: Path of a notes file beside the file; None if the file is not local.
+        changed: Whether the notes beside the file were written for another content.
+    """
+
     path: Path
     name: str
     identity: ContentIdentity | None
@@ -106,6 +116,7 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
+    """Return the notes; those beside the file take precedence. Reads bytes only if notes exist for its size."""
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         stored = _read(beside)
@@ -128,14 +139,19 @@ def open_notes(shard: Shard) -> NoteBook:
 
 
 def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
+    """Add a note and store the notes; a note on the same bytes is replaced.
+
+    Raises FormatError for a damaged notes file, which is not changed, and SourceError if the notes cannot be stored.
+    """
     if len(note.text) > MOST_LETTERS:
-        raise UsageError(f"a note has at most {plural(MOST_LETTERS, 'letter')}; this one has {len(note.text):,}")
+        raise UsageError(f"a note has at most {plural(MOST_LETTERS, 'character')}; this one has {len(note.text):,}")
     if not note.created:
         note = replace(note, created=datetime.now(UTC).isoformat(timespec="seconds"))
     return _stored_with(shard, book, lambda notes: (*(one for one in notes if one.span != note.span), note))
 
 
 def carry_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
+    """Copy the notes on the previous content of a file to its present one, unless that has notes; sets `changed`."""
     if book.notes or book.is_beside or not notes:
         return book
     return replace(_stored_with(shard, book, lambda there: there or tuple(notes)), changed=True)
@@ -147,6 +163,7 @@ def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBoo
 
 
 def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
+    """Move the notes beside the file, or back to the data folder; UsageError if the file is not local."""
     if beside == book.is_beside:
         return book
     if book.beside is None:
@@ -168,6 +185,7 @@ def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
 
 
 def notes_markdown(shard: Shard, book: NoteBook) -> str:
+    """Return the notes as Markdown: one heading per file, a list by offset with the annotated fields."""
     lines: list[str] = []
     for source in sorted({note.span.source for note in book.notes}):
         title = " › ".join(part for part in (book.name, source) if part)
@@ -178,25 +196,27 @@ def notes_markdown(shard: Shard, book: NoteBook) -> str:
 
 
 def note_place(shard: Shard, span: Span) -> str:
+    """Return the path from the section to the smallest field that contains a span; empty if unknown."""
     try:
         path = named(shard.whole_path(span.start, span.source), span)
     except ShardError:
         return ""
     names = [node.name for node in path[1:]]
     if names and names[0] == SourceName.parse(span.source).path:
-        del names[0]  # of a data set, whose path begins with the file
+        del names[0]  # the path in a data set begins with the file
     return visible(" › ".join(names))
 
 
 def _markdown_line(shard: Shard, note: Note) -> str:
     place = note_place(shard, note.span)
     where = str(note.span) + (f" ({place})" if place else "")
-    # Further lines belong to the item of the list.
+    # Further lines are indented to stay in the list item.
     text = visible(note.text.strip(), keep="\n").replace("\n", "\n  ")
     return f"- {where}: {text}" if text else f"- {where}"
 
 
 def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
+    """Apply a change to the notes as stored now, which another window may have written meanwhile."""
     identity = content_identity(shard)
     path = book.path if book.is_beside else user_data_folder() / identity.file_name
     there = _read(path).notes if os.path.lexists(path) else ()
@@ -210,13 +230,13 @@ def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
 
 def _write(book: NoteBook) -> None:
     assert book.identity is not None
-    told = {
+    document = {
         "notes_version": _VERSION,
         "name": book.name,
         "content": {"size": book.identity.size, "sha256": book.identity.sha256},
         "notes": [note.to_json() for note in book.notes],
     }
-    text = json.dumps(told, indent=1, ensure_ascii=True)
+    text = json.dumps(document, indent=1, ensure_ascii=True)
     if len(text) > MOST_BYTES:
         raise LimitExceeded(f"the notes have {plural(len(text), 'byte')}; at most {MOST_BYTES:,} are stored")
     if not book.is_beside:
@@ -240,21 +260,21 @@ def _remove(path: Path) -> None:
 def _read(path: Path) -> _Stored:
     data = read_side_file(path, MOST_BYTES + 1)
     try:
-        told = parse_json(data, f"the notes file {path}", limits=_LIMITS)
-        if not isinstance(told, dict) or told.get("notes_version") != _VERSION:
+        document = parse_json(data, f"the notes file {path}", limits=_LIMITS)
+        if not isinstance(document, dict) or document.get("notes_version") != _VERSION:
             raise ValueError("notes_version is missing or unknown")
-        notes = told["notes"]
+        notes = document["notes"]
         if not isinstance(notes, list) or len(notes) > MOST_NOTES:
             raise ValueError(f"notes is not a list of at most {plural(MOST_NOTES, 'note')}")
-        return _Stored(_identity_of(told.get("content")), _sorted(_note_of(one) for one in notes))
+        return _Stored(_identity_of(document.get("content")), _sorted(_note_of(one) for one in notes))
     except (KeyError, TypeError, ValueError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise FormatError(f"the notes file {path} is damaged: {reason}; repair or remove it") from None
 
 
-def _note_of(told: Any) -> Note:
-    start, stop, source = told["start"], told["stop"], told.get("source", "")
-    text, created = told.get("text", ""), told.get("created", "")
+def _note_of(entry: Any) -> Note:
+    start, stop, source = entry["start"], entry["stop"], entry.get("source", "")
+    text, created = entry.get("text", ""), entry.get("created", "")
     if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
         raise ValueError(f"{short(start)}..{short(stop)} is not a range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
@@ -262,10 +282,14 @@ def _note_of(told: Any) -> Note:
     return Note(Span(source, start, stop), text, created)
 
 
-def _identity_of(told: Any) -> ContentIdentity | None:
-    if not isinstance(told, dict) or not isinstance(told.get("size"), int) or not isinstance(told.get("sha256"), str):
+def _identity_of(entry: Any) -> ContentIdentity | None:
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("size"), int)
+        or not isinstance(entry.get("sha256"), str)
+    ):
         return None
-    return ContentIdentity(told["size"], told["sha256"])
+    return ContentIdentity(entry["size"], entry["sha256"])
 
 
 def _sorted(notes: Any) -> tuple[Note, ...]:
@@ -300,12 +324,13 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
             digest.update(first.encode("utf-8", "surrogateescape"))
             _digest_ends(digest, _file_of(member))
     elif is_address(shard.uri):
-        # Without a listing there is no file whose content could be looked at.
+        # Without a listing no shard can be hashed.
         digest.update(shard.uri.encode("utf-8", "surrogateescape"))
     return ContentIdentity(-1, digest.hexdigest())
 
 
 def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
+    """Add the marker file of a data set to a digest; it is in the folder of the shards or in its parent."""
     for place in (folder, folder.parent() if folder is not None else None):
         if place is None:
             continue
@@ -319,6 +344,7 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
 
 
 def _lead(size: int) -> str:
+    """Return the prefix of notes files for a file size: without a match no bytes have to be read."""
     return str(size) if size >= 0 else _SET
 
 

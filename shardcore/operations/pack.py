@@ -1,4 +1,4 @@
-"""Packing: inputs or a manifest become a shard, which is read back and verified."""
+"""Packing of files or a manifest into a shard, which is then verified."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from shardcore.shards.opening import create, means_folder
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
-from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
+from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, without_replaced
 from shardcore.writing.items import FormatInputs, InputItem
 from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted
-from shardcore.writing.temporary import taken
+from shardcore.writing.temporary import exists_error
 from shardcore.writing.writer import OddName, UnreadableInput, Writer
 
 
@@ -36,14 +36,14 @@ class Packed:
     """Result of packing, or its plan.
 
     Attributes:
-        written: The files; none where it was only planned.
-        plan: What would be written, where it was only planned.
+        written: The files; none for a plan.
+        plan: The plan, with `plan=True`.
         removed: Shards of the folder that the new ones replace.
-        report: What verification states about the result.
-        notes: What has no place in the format or was left out, a sentence each; losses are among them.
-        losses: What the source of a conversion has and the result does not.
-        opening: Options with which the result is opened again; see `Writer.opening`.
-        skipped: Inputs that are not in the shard, where such inputs are skipped.
+        report: Result of the verification.
+        notes: Messages about what was left out or cannot be stored; includes the losses.
+        losses: Losses of a conversion.
+        opening: Options that open the result; see `Writer.opening`.
+        skipped: Inputs that were skipped.
     """
 
     written: tuple[WrittenFile, ...] = ()
@@ -75,31 +75,28 @@ def pack(
     progress: Progress = no_progress,
     verifying: Progress | None = None,
 ) -> Packed:
-    """Pack files into a new shard, or a folder of shards, and read it back.
+    """Pack files into a new shard, or a folder of shards, and verify it.
 
     Args:
-        format: The name of the format.
-        out: The shard; where it ends with `/` or is a folder, a data set of several files.
+        format: Name of the format.
+        out: The shard; if it ends with `/` or is a folder, a data set of several files.
         inputs: Files and folders; `-` reads names from standard input.
-        manifest: A manifest, whose objects come before those of the inputs; `-` for standard input.
+        manifest: A manifest, whose objects precede those of the inputs; `-` for standard input.
         options: Options that the format declares for writing.
         force: Whether existing files are replaced.
-        plan: Whether only to plan: the contents are read, and run through the codec, but nothing is written.
-        unread: With `plan`: whether the sizes of the files are enough, and no content is read. What depends on contents
-            is an estimate then.
-        skip_unreadable: Whether inputs that cannot be read, or whose names the format cannot hold, are skipped instead
-            of ending everything; see `Packed.skipped`.
-        report: A file that gets the key of every object, by the path of its input; see `ResultManifest`.
-        verify: How far the result is verified.
-        jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
-            not depend on it.
-        total: Number of objects, where known: for `progress`.
+        plan: Only plan: contents are read and compressed, but nothing is written.
+        unread: With `plan`: use file sizes instead of contents; values that depend on contents are estimates.
+        skip_unreadable: Skip inputs that cannot be read or named in the format; see `Packed.skipped`.
+        report: File for the key of every object, by the path of its input; see `ResultManifest`.
+        verify: Depth of the verification.
+        jobs: Threads that compress and hash; default: one per core, at most 8. The output does not depend on it.
+        total: Number of objects, if known, for `progress`.
         progress: Called after every object.
-        verifying: Called instead while the result is verified.
+        verifying: Called instead during the verification.
 
     Raises:
-        UsageError: A key, fact or option does not fit the format, a key comes twice, or the target exists.
-        SourceError: An input cannot be read, or the target not be written.
+        UsageError: A key, fact or option does not fit the format, a key is duplicate, or the target exists.
+        SourceError: An input cannot be read, or the target cannot be written.
     """
     found = format_of(format)
     writes = writes_of(found)
@@ -108,7 +105,7 @@ def pack(
         if force and not plan:
             removed = finish_interrupted(Path(out), folder=means_folder(out), force=True)
             if removed is not None:
-                return Packed(removed=tuple(removed), notes=(f"replacing {out} was interrupted, and is finished now",))
+                return Packed(removed=tuple(removed), notes=(f"completed the interrupted replacement of {out}",))
         raise UsageError("no inputs: give files, folders or a manifest")
     inputs = list(named(several(inputs, "inputs")))
     replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
@@ -123,14 +120,14 @@ def pack(
             stack.callback(read.close)
             items = read.items(writes.key_of, left_out)
             if replaced:
-                items = spared(items, replaced)
+                items = without_replaced(items, replaced)
             values = _from_header(read.header, found) | values
         if inputs or read is None:
             gathered = gather(writes, inputs, values, left_out)
             values = dict(gathered.options) | values
             more = gathered.items
             if replaced:
-                more = spared(more, replaced, set(map(Path, inputs)), notes)
+                more = without_replaced(more, replaced, set(map(Path, inputs)), notes)
             items = chain(items, more)
         if plan and unread:
             items = _unread(items, left_out)
@@ -199,9 +196,10 @@ def write_items(
     verifying: Progress | None = None,
     source: SourceRecord | None = None,
 ) -> Packed:
+    """Write objects and verify the result; see `pack`. `source` is recorded in the result manifest."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
-        raise taken(Path(out))
+        raise exists_error(Path(out))
     left_out = left_out or LeftOut()
     with ExitStack() as stack:
         writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)
@@ -263,6 +261,7 @@ def _check_key(check: Callable[[str], str], item: InputItem) -> None:
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
+    """Open the result and verify it; contents only if the writer did not verify them while writing."""
     reports = []
     checked = Depth.INDEX if writer.proven and depth is Depth.CONTENT else depth
     for folder in writer.folders or ("",):

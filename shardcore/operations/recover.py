@@ -1,4 +1,4 @@
-"""Extract the intact objects of a damaged file, and report on the rest; see `shardcore.shards.salvage`."""
+"""Recovery of objects from a damaged file, with a report; see `shardcore.shards.salvage`."""
 
 from __future__ import annotations
 
@@ -33,19 +33,32 @@ from shardcore.sources.wrapped import WrapperSource
 from shardcore.writing.temporary import write_whole
 
 REPORT = "salvage.json"
-"""The report in the folder."""
 
 UNCHECKED = "unchecked"
-"""The sub-folder for what nothing vouches for."""
+"""Sub-folder for unverified objects."""
 
 READ_WHOLE = 128 << 20
-"""Remote files up to this size are fetched whole before they are searched; the cache has room for them."""
+"""Remote files up to this size, which fits the cache, are fetched whole before the search."""
 
 _MOST_SPANS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
+    """Result for one recovered object.
+
+    Attributes:
+        key: Its key; None if it was found without one.
+        name: Name of its file, which may be unsafe.
+        path: The file, relative to the folder; empty if none was written.
+        size: Uncompressed bytes; -1 if they could not be read.
+        checked_by: Checksum or digest that confirms it.
+        why: Reason why it is damaged or lost, or was not written.
+        spans: Stored bytes, the first few ranges.
+        without_index: Whether it was found without the index.
+        raw: Whether it is an unclaimed byte range instead of an object.
+    """
+
     key: str | None
     name: str
     condition: Condition
@@ -78,6 +91,8 @@ _AT_ONCE = 1024
 
 
 class SavedItems(Sequence[Saved]):
+    """Sequence of results in compressed blocks: a file of a few MB may contain a million objects."""
+
     def __init__(self, items: Iterable[Saved] = ()) -> None:
         self._blocks: list[bytes] = []
         self._last: list[Saved] = []
@@ -96,6 +111,7 @@ class SavedItems(Sequence[Saved]):
             self._last = []
 
     def count_of(self, what: str) -> int:
+        """Return the number with a condition, of `raw` ranges, or of recoverable objects `without_key`."""
         return self._counts[what]
 
     def __len__(self) -> int:
@@ -141,6 +157,19 @@ _PLAIN = tuple(one.name for one in fields(Saved) if one.name not in ("spans", "c
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
+    """Result of a recovery.
+
+    Attributes:
+        format: The format, detected or given.
+        opens: Reason why the file cannot be opened; empty if it can.
+        items: Results, in the order in which they were found.
+        folder: Target folder; None for a dry run.
+        notes: Messages about the file.
+        left_out: Messages about what a limit left out; `shardcore.allowing` raises limits.
+        unclaimed: Bytes that belong to no structure and may be uncompressed payloads.
+        declared: Number of objects that the file declares; None if unknown.
+    """
+
     format: str
     opens: str
     items: SavedItems
@@ -190,6 +219,27 @@ def salvage(
     tape: RequestLog | None = None,
     **options: Any,
 ) -> Salvage:
+    """Recover intact objects of a file into a folder, and unverified ones into its sub-folder `unchecked`.
+
+    Existing files are never replaced. The report is `salvage.json`. Without `folder`, nothing is written. The format is
+    detected by recoverable objects if the beginning of the file is damaged.
+
+    Args:
+        where: A path, an address, bytes, or a `Source`.
+        folder: Target folder, created if missing; None for a dry run.
+        format: Name of the format.
+        limit: Maximum uncompressed bytes of one object.
+        raw: Whether unclaimed byte ranges are extracted, if the format can store uncompressed payloads there.
+        progress: Called often; may raise `Cancelled`.
+        remote: Options for remote files.
+        tape: Request log for remote files.
+        **options: Options for opening, as for `shardcore.open`.
+
+    Raises:
+        UsageError: It is a folder, or no format finds anything.
+        NotAShard: It is another kind of file.
+        SourceError: The bytes cannot be read, or a file cannot be written; `partial` has the results so far.
+    """
     source = source_of(where, remote, tape)
     if isinstance(source, Folder):
         source.close()
@@ -197,7 +247,7 @@ def salvage(
     try:
         target = _made(folder)
         allowed = limit if limit != DEFAULT_LIMIT else 0
-        # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
+        # The whole file is searched, parts of it repeatedly: prefetch a remote one in large parallel requests.
         fetching = WholeFiles(source, READ_WHOLE, longest=RANGE)
         with fetching, budgeted(taking=target is not None, allowed=allowed) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
@@ -249,8 +299,10 @@ def _made(folder: str | Path | None) -> Path | None:
 
 
 class _Lent(WrapperSource):
+    """File that stays open when a shard over it is closed."""
+
     def close(self) -> None:
-        """Leave it open."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +322,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
+    """Return the format that opens the file; otherwise the one that finds the most objects."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
@@ -293,7 +346,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no format finds anything in it; name one")
+        raise UsageError(f"{source.name}: no format finds objects in it; specify the format")
     return best
 
 
@@ -318,9 +371,10 @@ class _Saver:
     @property
     def left_out(self) -> tuple[str, ...]:
         many = plural(self._over, "object was", "objects were")
-        return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
+        return (f"{many} not read: the total size far exceeds the file",) if self._over else ()
 
     def save(self, found: SalvagedObject) -> Saved:
+
         def saved(condition: Condition, **more: Any) -> Saved:
             facts: dict[str, Any] = {
                 "why": found.why,
@@ -334,7 +388,7 @@ class _Saver:
             return saved(Condition.DAMAGED if there else Condition.LOST)
         if self._budget.left <= 0:
             self._over += 1
-            return saved(Condition.UNCHECKED, why="not read: too many bytes in all")
+            return saved(Condition.UNCHECKED, why="not read: total size limit exceeded")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
         digest, size = hashlib.sha256(), 0
 
@@ -356,7 +410,7 @@ class _Saver:
                 size += len(piece)
                 self._budget.checked += len(piece)
                 if size > self._limit:
-                    fault.append(LimitExceeded(f"over {plural(self._limit, 'byte')}; that is the limit"))
+                    fault.append(LimitExceeded(f"more than the limit of {plural(self._limit, 'byte')}"))
                     raise fault[-1]
                 yield piece
 
@@ -368,13 +422,13 @@ class _Saver:
             else:
                 path = self._write(found, condition, pieces())
         except ShardError as error:
-            # What cannot be written is no damage of the file.
+            # A failed write is not damage of the file.
             if error not in fault or ends_reading(error):
                 raise
             fault.clear()  # the frames there would keep what was read in memory
             return saved(Condition.DAMAGED, why=error.message)
         finally:
-            # What was read without any output costs, too: many damaged payloads may share the same bytes.
+            # Reads without output count as well: many damaged payloads may share the same bytes.
             self._budget.checked += max(self._budget.read - before - size, 0)
         return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 

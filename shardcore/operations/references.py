@@ -1,4 +1,4 @@
-"""References to some bytes: pointers, entries of tables, slots."""
+"""References to a byte range: pointers, table entries, slots."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ __all__ = ["MOST_REFERENCES", "NamedReference", "References", "references_to"]
 
 
 def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> References:
+    """Return the references to a span; those to the fewest bytes come first.
+
+    Reads little beyond what opening and `load_index` have read; `References.complete` states whether that was enough.
+    An empty span stands for the byte after it. More than `most` references are only counted.
+    """
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)
     into = ReferenceCollector(span, most)
@@ -42,6 +47,7 @@ def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> Refe
 
 
 def _in_data_set(shard: DataSet, span: Span, most: int) -> References:
+    """Collect the references within one shard; for a sidecar, those of all open shards."""
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:

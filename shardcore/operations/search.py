@@ -1,9 +1,7 @@
-"""Searching bytes: patterns with wildcards, text and numbers, in sources of any size.
+"""Search for bytes, text and numbers in sources of any size, with wildcards.
 
-A pattern is bytes with a mask per byte. The source is read in chunks that overlap by one byte less than the pattern, so
-that no hit falls between two of them. Without wildcards `bytes.find` does the work; with wildcards the longest run of
-plain bytes finds candidates, and NumPy compares the rest under the mask. Several patterns are searched at once, in one
-reading: a number that may be held in several widths and byte orders.
+The source is read in chunks that overlap by one byte less than the pattern. With wildcards, the longest run of exact
+bytes finds candidates, and NumPy compares the rest under the mask. Several patterns are searched in one pass.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 
 MAX_PATTERN = 1024
-"""The longest pattern, in bytes."""
 
 _CELL = re.compile(r"[0-9A-Fa-f?]{2}")
 _NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
@@ -41,6 +38,11 @@ _ORDERS = {"<": "little-endian", ">": "big-endian"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
+    """Pattern to search for; `mask` has the significant bits per byte, where `value` is zero elsewhere.
+
+    `name` is the encoding of the value: `u32 little-endian`; empty if it is obvious.
+    """
+
     value: bytes
     mask: bytes
     name: str = ""
@@ -66,6 +68,7 @@ class Pattern:
 
 
 def parse_hex(text: str) -> Pattern:
+    """Parse hex digits such as `50 4b ?? 4?`: `?` matches any half byte; spaces and `0x` are ignored."""
     digits = re.sub(r"0[xX]|[\s,_]", "", text)
     if len(digits) % 2:
         raise UsageError(f"an odd number of hex digits: {text!r}")
@@ -88,6 +91,11 @@ def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
 
 
 def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
+    """Return the bytes of a number.
+
+    `text` is decimal, or hex with `0x`, and may contain its type: `u32be:512`. `kind` is `u8` … `u64`, `i8` … `i64`,
+    `f32` or `f64`; `order` is `<` or `>`.
+    """
     if match := _NUMBER.fullmatch(text.strip()):
         kind, text = match["kind"] + match["bits"], match["value"]
         order = _SIGNS.get(match["order"], order)
@@ -106,6 +114,7 @@ def _number_name(kind: str, order: str) -> str:
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
+    """Return a number in all widths from 16 bits that fit, in both byte orders, the widest first."""
     match = _NUMBER.fullmatch(text.strip())
     kinds: Sequence[str]
     if match:
@@ -145,19 +154,28 @@ def _cell(value: int, mask: int) -> str:
 
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes read at a time; how soon a search stops follows from it."""
+"""Bytes read at a time; bounds the time until a search can be cancelled."""
 
 MAX_HITS = 100_000
-"""Hits that are listed; the rest is counted."""
+"""Maximum hits listed; the others are counted."""
 
 MANY = 2048
-"""With more hits than this in one chunk, comparing whole arrays is faster than finding them one by one."""
+"""Above this number of hits in one chunk, comparing whole arrays is faster than finding them one by one."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
+    """Hits of a search.
+
+    Attributes:
+        offsets: Offsets of the hits, in the order of the search; at most `limit`.
+        count: Total number of hits.
+        wrapped: Number of the listed hits at or after the start; the others were found after wrapping around.
+        which: Number of the pattern of each listed hit.
+    """
+
     offsets: tuple[int, ...]
     count: int
     wrapped: int
@@ -171,6 +189,7 @@ class NextHit(NamedTuple):
 
 
 def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return offsets of several patterns, ascending, with the pattern numbers; hits inside another one are left out."""
     parts = [find_in(data, pattern) for pattern in patterns]
     if len(parts) == 1:
         return parts[0], np.zeros(len(parts[0]), np.int64)
@@ -185,6 +204,7 @@ def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64
 
 
 def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """Return all offsets of a pattern, ascending; hits may overlap."""
     if len(data) < pattern.size:
         return np.zeros(0, np.int64)
     at, needle = _anchor(pattern)
@@ -206,6 +226,11 @@ def search(
     limit: int = MAX_HITS,
     chunk: int = CHUNK,
 ) -> Hits:
+    """Search a whole source, from `start` to the end and then from the beginning to `start`.
+
+    Of several patterns any matches. `progress` counts bytes and may raise `Cancelled`; `found` is called with the
+    offsets of each chunk that has hits. Hits beyond `limit` are only counted.
+    """
     offsets: list[int] = []
     which: list[int] = []
     count = ahead = 0
@@ -231,6 +256,7 @@ def find_next(
     backward: bool = False,
     chunk: int = CHUNK,
 ) -> NextHit | None:
+    """Return the first hit at or after `start`, or the last before it; wraps around. None if there is none."""
     start = min(max(start, 0), source.size)
     parts, patterns = _backward if backward else _chunks, _several(pattern)
     for at, hits, numbers in parts(source, patterns, progress, start, chunk):
@@ -243,6 +269,8 @@ def find_next(
 
 
 class ContentHit(NamedTuple):
+    """Hit in an uncompressed content; `span` is None if neither decoded nor stored bytes have it in one piece."""
+
     row: int
     offset: int
     span: Span | None
@@ -256,6 +284,11 @@ def search_contents(
     *,
     unreadable: Callable[[int, ShardError], None] | None = None,
 ) -> Iterator[ContentHit]:
+    """Yield the hits in the uncompressed contents of all objects, in row order; the index must be loaded.
+
+    Objects are decoded piece by piece, within the limits of the shard. Unreadable ones are skipped and passed to
+    `unreadable`. `progress` counts objects and may raise `Cancelled`.
+    """
     patterns, total = _several(pattern), len(shard.objects)
     done = 0
 
@@ -310,12 +343,12 @@ def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
 
 
 _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""The offset that hits count from, the hits, the numbers of their patterns."""
+"""Base offset of the hits, relative offsets, pattern numbers."""
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
     reach = max(pattern.size for pattern in patterns) - 1
-    # Before the part, too: a hit inside of one that begins there is none.
+    # Start earlier: a hit inside one that begins before `at` does not count.
     first = max(at - reach, 0) if len(patterns) > 1 else at
     hits, numbers = find_any(source.read(first, min(stop + reach, source.size)), patterns)
     inside = (hits >= at - first) & (hits < stop - first)
@@ -355,6 +388,7 @@ def _anchor(pattern: Pattern) -> tuple[int, bytes]:
 
 
 def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int]:
+    """Yield the offsets of `needle` from `first` to `last`, both inclusive."""
     stop = last + len(needle)
     at = data.find(needle, first, stop)
     while at >= 0:
@@ -371,6 +405,7 @@ def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], plac
 
 
 def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """Return all hits when there may be many: compares one pattern byte at a time until few candidates are left."""
     array = np.frombuffer(data, np.uint8)
     places = len(data) - pattern.size + 1
     counting = [number for number, mask in enumerate(pattern.mask) if mask]

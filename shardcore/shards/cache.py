@@ -1,4 +1,4 @@
-"""Values computed once, and values kept as long as there is room. No lock is held during a computation."""
+"""Lazily computed values and an LRU cache. No lock is held during a computation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _WAIT = 0.05
-"""Seconds after which those who wait ask whether the result is still wanted."""
+"""Seconds between the checks of waiting callers for cancellation."""
 
 
 class Once(Generic[T]):
-    # An open shard has a dozen of them, and a data set thousands of open shards.
+    """Value computed on first request; concurrent callers wait for it.
+
+    An exception is raised to the caller that computed, and the next caller tries again.
+    """
+
+    # Slots save memory: a dozen instances per shard, and thousands of open shards in a data set.
     __slots__ = ("_busy", "_lock", "_made", "_maker")
 
     def __init__(self) -> None:
@@ -28,9 +33,11 @@ class Once(Generic[T]):
 
     @property
     def value(self) -> T | None:
+        """The value, or None if it is not computed yet; never waits."""
         return self._made[0] if self._made else None
 
     def get(self, make: Callable[[], T]) -> T:
+        """Return the value, computed by `make` if necessary; Cancelled if the caller's operation was stopped."""
         while not self._made:
             with self._lock:
                 if self._made:
@@ -40,7 +47,7 @@ class Once(Generic[T]):
                     busy = self._busy = threading.Event()
                     self._maker = threading.get_ident()
                 elif self._maker == threading.get_ident():
-                    raise RuntimeError("a value that needs itself")
+                    raise RuntimeError("the computation of a cached value needs that value")
             if mine:
                 self._make(make, busy)
             else:
@@ -82,6 +89,7 @@ class OnceEach(Generic[K, T]):
         return [value for once in each if (value := once.value) is not None]
 
     def forget(self, key: K) -> T | None:
+        """Remove and return the value of a key; one that is being computed stays."""
         with self._lock:
             once = self._each.get(key)
             if once is None or once.value is None:
@@ -97,6 +105,8 @@ class OnceEach(Generic[K, T]):
 
 
 class LruCache(Generic[K, T]):
+    """Least recently used cache of `limit` bytes or entries; one larger value is kept alone."""
+
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A data set: many shards in one folder that share a key space."""
+"""Data set: shards of one folder that share a key space."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
-from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
+from shardcore.shards.member_objects import JoinedObjects, Member, MemberListing, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 PARTS = 1000
-"""Steps of progress that one member of a data set makes."""
+"""Steps of progress per member."""
 
 UNKNOWN = 1 << 62
-"""Stands for the bytes that would be read where nobody knows which files there are."""
+"""Bytes to read when the files cannot be listed."""
 
 MOST_FILES = 40
-"""Files that have a share of their own: the largest."""
+"""Number of largest files with a share of their own."""
 
 
 class DataSetFile(Protocol):
@@ -114,16 +114,21 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Bytes that take less time than a second request."""
+"""Bytes whose transfer takes less time than a second request."""
 
 PAGE = 1000
-"""Names in a full page of a listing."""
+"""Names per page of a listing."""
 
 Members = Sequence[Member] | Callable[[], Iterable[Member]]
-"""Shards of a data set, or what lists them."""
+"""Shards of a data set, or a function that lists them."""
 
 
 def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
+    """Return the files of a folder with a suffix, sorted by name.
+
+    A large folder of an object store is listed lazily, page by page.
+    """
+
     def listed() -> Iterator[Member]:
         return chain.from_iterable(_pages_of_members(folder, suffix, place))
 
@@ -132,6 +137,7 @@ def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
 
 
 def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
+    """Return the first non-empty page of `members_in`, and the number of files as text."""
     found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
     more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
     return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
@@ -142,28 +148,26 @@ def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[
         yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
 
 
-
 class DataSet(Shard):
-    """A shard over a folder: its members' objects, looked up from the routing step on.
+    """Shard over a folder: the objects of its shards (called members here), found by routing.
 
-    Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
-    `route` where a key may lie, and by `open_member` how a member is opened. Everything speaks in the words of the data
-    set: in the names of sources the member comes first, rows are those of the data set.
+    Members are opened once, on demand; those in a local folder hold no file descriptor. Formats implement `route` and
+    `open_member`. Rows are those of the data set, and names of sources begin with the member.
 
     Args:
-        format: The name of the format.
+        format: Name of the format.
         where: The folder.
-        members: The shards, sorted by name; or what lists them, asked when they are needed: a key may lead to a shard
-            by its name, and a listing may cost much or be impossible.
+        members: The shards, sorted by name, or a function that lists them when needed: a key may lead to a shard by
+            name, and a listing may be expensive or forbidden.
 
     Attributes:
-        joins: Whether its objects are those of its members, one member after the other.
+        joins: Whether its objects are the concatenated objects of its members.
         routes: Whether a key leads to few members; otherwise a lookup tries one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
-        member_head: Bytes of the beginning of a remote member that are fetched at once.
-        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
+        member_head: Bytes fetched at once from the beginning of a remote member.
+        whole_member: Maximum size of remote members that are fetched whole; 0 where their indexes are enough.
     """
 
     joins: bool = True
@@ -176,11 +180,11 @@ class DataSet(Shard):
     def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
         self.uri = where.uri
-        self._listing: Once[Listing] = Once()
+        self._listing: Once[MemberListing] = Once()
         self._list = members if callable(members) else lambda: members
         self._arrived: dict[str, Member] = {}
         if not callable(members):
-            self._listing.put(Listing.of(members))
+            self._listing.put(MemberListing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
         self._closed = False
         self.format = format
@@ -193,7 +197,7 @@ class DataSet(Shard):
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The shards, sorted by name; listed when somebody requests the first time.
+        """The shards, sorted by name; listed on first use.
 
         Raises:
             SourceError: They cannot be listed.
@@ -201,7 +205,7 @@ class DataSet(Shard):
         return self._full_listing.members
 
     def arriving(self) -> Iterator[Member]:
-        """Yield the shards, sorted by name; those of a large folder of a store while it is still being listed.
+        """Yield the shards, sorted by name, while a large folder of an object store is still being listed.
 
         Raises:
             SourceError: They cannot be listed.
@@ -212,7 +216,7 @@ class DataSet(Shard):
         for member in self._list():
             self._arrived[member.name] = member
             yield member
-        self._listing.put(Listing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
+        self._listing.put(MemberListing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
         self._arrived = {}
 
     def _arrived_member(self, name: str) -> Member | None:
@@ -220,12 +224,12 @@ class DataSet(Shard):
 
     @property
     def listed(self) -> bool:
-        """Return whether it is known which members there are."""
+        """True once the members have been listed."""
         return self._listing.value is not None
 
     @property
     def lists(self) -> bool:
-        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        """True if the members are or can be listed; tries once, since a store may refuse the right."""
         if not self.listed and self.folder.listable:
             try:
                 _ = self.members
@@ -235,8 +239,8 @@ class DataSet(Shard):
         return self.listed
 
     @property
-    def _full_listing(self) -> Listing:
-        return self._listing.get(lambda: Listing.of(self._list()))
+    def _full_listing(self) -> MemberListing:
+        return self._listing.get(lambda: MemberListing.of(self._list()))
 
     @property
     def _by_name(self) -> dict[str, Member]:
@@ -244,7 +248,7 @@ class DataSet(Shard):
 
     @abstractmethod
     def open_member(self, name: str, source: Source) -> Shard:
-        """Open a member; where that fails, the source is closed by the caller.
+        """Open a member; if that fails, the caller closes the source.
 
         Raises:
             ShardError: It cannot be opened.
@@ -264,7 +268,7 @@ class DataSet(Shard):
         if member is None:
             member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
         if member is None:
-            raise UsageError(f"no file of this data set is called {short(name)}")
+            raise UsageError(f"no file {short(name)} in this data set")
         self._check_open()
         shard = self._opened.get(name, lambda: self._open(member))
         if self._closed:
@@ -274,18 +278,19 @@ class DataSet(Shard):
 
     @property
     def ticket_options(self) -> dict[str, Any]:
-        """Options by which one member is opened without reading what is beside it; see `ShardTicket`."""
+        """Options that open one member without reading the files beside it; see `ShardTicket`."""
         return {}
 
     def folder_of_member(self, name: str) -> tuple[Folder, str]:
-        """Return the folder that a member is in, and its name there."""
+        """Return the folder of a member, which may be a sub-folder, and its name there."""
         return self.folder, name
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file of that name would be a shard of this data set, without a listing."""
+        """Return whether a file name is that of a shard of this data set; lists nothing."""
         return False
 
     def _open(self, member: Member, *, briefly: bool = False) -> Shard:
+        """Open a member; with `briefly` it may hold a file descriptor, since few such members are open at a time."""
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
@@ -295,7 +300,7 @@ class DataSet(Shard):
             shard = self.open_member(member.name, source)
             if shard.decodes_to_verify and self.isolated is not None:
                 shard.isolate(self.isolated)
-            tell_purposes(shard)
+            label_requests(shard)
             return shard
         except (FormatError, NotAShard) as error:
             with source:
@@ -312,11 +317,11 @@ class DataSet(Shard):
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """A member for a while: one that was not open is closed again, so that memory stays bounded.
+        """Open a member for a while; closed afterwards unless it was open before, so memory stays bounded.
 
         Args:
-            name: The name of the member.
-            keep: Whether it stays open, because it is needed again soon.
+            name: Name of the member.
+            keep: Whether it stays open.
 
         Raises:
             ShardError: It cannot be opened.
@@ -327,26 +332,26 @@ class DataSet(Shard):
             return
         member = self._arrived_member(name) or self._by_name.get(name)
         if member is None:
-            raise UsageError(f"no file of this data set is called {short(name)}")
+            raise UsageError(f"no file {short(name)} in this data set")
         with self._open(member, briefly=True) as shard:
             yield shard
 
     def each_member(
         self, work: Work[R], *given: Any, progress: Progress = no_progress
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Do some work with every member, several at a time; give the results in the order of the members.
+        """Run a function on every member, several at a time, and yield the results in the order of the members.
 
         Args:
-            work: A function of a module, called as `work(shard, name, progress, …)` with the data set and the name of a
-                member, which it borrows; what it returns must not need the member.
-            *given: Its further arguments; plain values, as the work may be done in another process.
+            work: Module-level function, called as `work(shard, name, progress, …)` with the data set and a member name.
+                It borrows the member; its result must not refer to it.
+            *given: Further arguments; plain values, since the work may run in another process.
             progress: Called after every member.
 
         Yields:
-            Each member, and what came out, or why nothing did.
+            Each member, with its result or error.
 
         Raises:
-            SourceError: The data set is closed, its members cannot be listed, or their server is lost.
+            SourceError: The data set is closed, its members cannot be listed, or their server is unreachable.
         """
         if self.tasks is not None:
             results: Generator[tuple[Member, R | ShardError]] = self._elsewhere(self.tasks, work, given)
@@ -354,7 +359,7 @@ class DataSet(Shard):
             results = self._here(work, given, progress)
         with closing(results) as each:
             for number, (member, result) in enumerate(each, 1):
-                # Until all are listed, at least one more is expected.
+                # While listing continues, at least one more is expected.
                 total = len(self.members) if self.listed else number + 1
                 progress(number * PARTS, total * PARTS)
                 yield member, result
@@ -388,28 +393,28 @@ class DataSet(Shard):
 
     @property
     def lists_unasked(self) -> bool:
-        """Return whether finding out which members there are costs few requests."""
+        """True if listing the members costs few requests."""
         return True
 
     def close(self) -> None:
-        """Close all members, and what the folder holds."""
+        """Close all members and the folder."""
         self._closed = True
         for shard in self._opened.clear():
             shard.close()
         self.folder.close()
 
     def is_open(self, name: str) -> bool:
-        """Return whether a member is open already; never waits."""
+        """Return whether a member is open; never waits."""
         return self._opened.value(name) is not None
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """The files of the data set, the largest each for itself."""
+        """Byte share of each of the largest files."""
         return file_shares(self.members) if self.listed else ()
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Objects in each file, where the data set has objects of its own."""
+        """Number of objects per file, if the data set has objects of its own."""
         if not self.joins:
             return ()
         reads = 0 if self.loaded else self.index_bytes if self.listed else UNKNOWN
@@ -423,27 +428,27 @@ class DataSet(Shard):
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:
-        """Return the names of the members in which a parsed key may lie, most likely first; tell its step."""
+        """Return the members that may contain a parsed key, most likely first, and record the step."""
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
-        """The members that `load_index` had to leave out, and why."""
+        """Members that `load_index` left out, with the error."""
         return dict(self._unreadable)
 
     def objects_in(self, name: str) -> int | None:
-        """Return how many objects a member has; None while `load_index` has not read it."""
+        """Return the number of objects of a member; None before `load_index`."""
         joined = self._joining.value
         return joined.count_of(name) if joined is not None else None
 
     @property
     def objects(self) -> Objects:
-        """The objects of all members; the first question asked of them loads the index."""
+        """The objects of all members; first use loads the index."""
         joined = self._joining.value
         return self._lazy if joined is None else joined
 
     @property
     def tree(self) -> Node:
-        """One node per member, and below it the tree of the member; of many members, one per thousand of them."""
+        """One node per member with its tree below; many members are grouped by thousands."""
         members = self.members
         if len(members) <= GROUP_SIZE:
             kids = tuple(map(self.member_node, members))
@@ -463,12 +468,11 @@ class DataSet(Shard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Return how many members there are."""
         return {"dataset.members": len(self.members)}
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """Folders below this one that are data sets of their own, and what they hold; empty for a single data set."""
+        """Sub-folders that are data sets of their own, with a description; empty for a single data set."""
         return {}
 
     @property
@@ -478,31 +482,31 @@ class DataSet(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Return whether all members are open and their objects joined."""
+        """True once all members are open and their objects joined."""
         return self._joining.value is not None
 
     @property
     def size(self) -> int | None:
-        """Bytes of all members; None where these cannot be listed, or are in key spaces of their own."""
+        """Bytes of all members; None if they cannot be listed, or belong to several key spaces."""
         return self._full_listing.size if self.lists and not self.key_spaces else None
 
     @property
     def index_bytes(self) -> int:
-        """The size of all members, an upper bound; 0 where they cannot be listed."""
+        """Size of all members, an upper bound; 0 if they cannot be listed."""
         return self.size or 0
 
     @property
     def index_cost(self) -> int:
-        """The same with a page for each member at least."""
+        """As `index_bytes`, with at least `MEMBER_COST` per member."""
         return self._full_listing.cost if self.index_bytes else 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Open all members and join their objects; what cannot be opened is left out, and is stored in `unreadable`.
+        """Open all members and join their objects; members that fail are left out and listed in `unreadable`.
 
-        Calling it again tries again what could not be opened.
+        A further call retries them.
 
         Raises:
-            SourceError: The data set is closed, or the server of its members is lost.
+            SourceError: The data set is closed, or the server of its members is unreachable.
         """
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
@@ -514,7 +518,7 @@ class DataSet(Shard):
     def count_objects(self, progress: Progress = no_progress) -> None:
         """Count the objects of all members for `declared_objects`; members are closed again.
 
-        Members that cannot be opened are left out, and are in `unreadable`.
+        Members that fail are left out and listed in `unreadable`.
 
         Raises:
             SourceError: The data set is closed.
@@ -532,13 +536,7 @@ class DataSet(Shard):
         self._counted, self._unreadable = total, unreadable
 
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
-        """Return the byte budget of all files together; the index of each of them is read.
-
-        Members that cannot be read are left out, and are in `unreadable`.
-
-        Raises:
-            SourceError: The data set is closed.
-        """
+        """Return the byte budget of all files together; reads their indexes. See `count_objects`."""
         found, unreadable = [], dict[str, ShardError]()
         with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:
@@ -579,7 +577,7 @@ class DataSet(Shard):
         return JoinedObjects(parts)
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
+        """Route the key and search the members; a damaged member does not hide an object of another one."""
         absent: ShardError | None = None
         damage: ShardError | None = None
         names = self.route(key, look)
@@ -599,17 +597,17 @@ class DataSet(Shard):
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                if look.telling:
+                if look.recording:
                     look.draw(before, member.sections if member is not None else ())
                 look.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
-            where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
+            where = f"in none of the {len(names)} files that may contain it" if names else "no file may contain it"
             raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return those of the member that a lookup ended in; formats add the way to it."""
+        """Return the drawings of the member in which a lookup ended."""
         name = trace.member if trace is not None else ""
         try:
             return self.placed_sketches(self.member(name).sketches(trace), name)
@@ -618,17 +616,17 @@ class DataSet(Shard):
 
     @property
     def first_member(self) -> str:
-        """The name of the first member, as far as it is known without reading; else empty."""
+        """Name of the first member, if known without reading; else empty."""
         return self.members[0].name if self.listed and self.members else ""
 
     def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
-        """Sketches of a member, in the words of the data set."""
+        """Return drawings of a member with sources named as in the data set."""
         from shardcore.model.drawing import moved_sketches
 
         return moved_sketches(sketches, lambda span: placed_span(span, name))
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all objects with a parsed key, in all members that may hold it."""
+        """Return all objects with a parsed key, from all members that may contain it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
         for name in self.route(key, Look()):
@@ -649,39 +647,32 @@ class DataSet(Shard):
         return super()._find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the decoded content, from the member it lies in."""
         with relocating(ref.shard):
             yield from self.member(ref.shard).stream(inside_member(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the decoded content, from the member it lies in."""
         with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """Return what the shard of the object returns."""
         with relocating(ref.shard):
             return self.member(ref.shard).reads_ranges(inside_member(ref))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a further content, from the member it lies in."""
         with relocating(ref.shard):
             return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files that an object becomes, as the member it lies in has it."""
         with relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout of an object, as its member states it."""
         if not ref.shard:
             return super().array_layout(ref)
         with relocating(ref.shard):
             return self.member(ref.shard).array_layout(inside_member(ref))
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return the geometry of an object, as its member states it."""
         if not ref.shard:
             return super().geometry(ref, data)
         with relocating(ref.shard):
@@ -691,14 +682,12 @@ class DataSet(Shard):
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
-        """Decode an array as the member does that holds it."""
         if not ref.shard:
             return super().decode_array(ref, layout, data, decoder)
         with relocating(ref.shard):
             return self.member(ref.shard).decode_array(inside_member(ref), layout, data, decoder)
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the parts of a content, in the words of the data set."""
         if not ref.shard:
             return ()
         with relocating(ref.shard):
@@ -708,26 +697,25 @@ class DataSet(Shard):
         return tuple(replace(part, stored=placed_span(part.stored, ref.shard)) for part in parts)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return what the member keeps about an object."""
         if not ref.shard:
             return super().facts(ref)
         with relocating(ref.shard):
             return self.member(ref.shard).facts(inside_member(ref))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify every member; those that cannot be opened are findings."""
+        """Verify every member; members that cannot be opened are findings."""
         depth = Depth(depth)
         with closing(self.each_member(member_report, depth, progress=progress)) as reports:
             named = ((member.name, report) for member, report in reports)
             return joined_report(self.format, depth, named, len(self.members))
 
     def release(self, name: str) -> None:
-        """Close a member that is not needed any more; it is opened again when somebody does."""
+        """Close a member; it is opened again on demand."""
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
 
     def part(self, name: str) -> SourcePart:
-        """Return a member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
+        """Return a member, decoded bytes of one, or a file beside the members; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
         if (self.listed or not self.may_hold(member)) and member not in self._by_name:
@@ -738,10 +726,9 @@ class DataSet(Shard):
 
     def _part(self, name: SourceName) -> SourcePart:
         such = f", such as {self.members[0].name}" if self.members else ""
-        raise UsageError(f"no bytes are called {short(str(name))} here; a name begins with one of the files{such}")
+        raise UsageError(f"unknown source {short(str(name))}; a name begins with one of the files{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path to a byte from the root of the data set's tree, through the member."""
         path = super().whole_path(offset, source)
         root, outer = self.tree, path[0].span
         place = next((node for node in root.children if node.span == outer), None)
@@ -756,7 +743,7 @@ class DataSet(Shard):
         return path if group is None else (root, group, group.children[number - start], *path[1:])
 
     def member_node(self, member: Member) -> Node:
-        """Return the node of a member in the tree of the data set; reads when its children are requested."""
+        """Return the node of a member; its children are read on demand."""
         source = str(SourceName(member.name))
         return Node(
             member.name,
@@ -767,18 +754,18 @@ class DataSet(Shard):
         )
 
     def member_tree(self, member: str, part: SourcePart) -> Node:
-        """Return the tree of a source of a member, in the words of the data set."""
+        """Return the tree of a source of a member, with sources named as in the data set."""
         with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))
         row = self.row_of_member(member)
         return tree if row is None else replace(tree, row=row)
 
     def row_of_member(self, name: str) -> int | None:
-        """The row that all of a member belongs to, headers, too; None where its objects are rows of their own."""
+        """Return the row that a whole member belongs to; None if its objects have rows of their own."""
         return None
 
     def first_row_of(self, name: str) -> int | None:
-        """Return the row of the data set at which the objects of a member begin; None while that is unknown."""
+        """Return the first row of a member; None before `load_index`."""
         if (row := self.row_of_member(name)) is not None:
             return row
         joined = self._joining.value
@@ -791,5 +778,6 @@ class DataSet(Shard):
 
 
 def _kept(error: ShardError) -> ShardError:
+    """Return an error without its traceback, whose frames would keep opened files alive."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -1,4 +1,4 @@
-"""Judging what a file or folder is: every format is asked, and the surest one wins."""
+"""Format detection of files and folders: formats are asked in order, and the most certain verdict wins."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 Formats = Callable[[], Iterator[Format]]
-"""The formats in the order in which they are asked, each imported when its turn comes."""
+"""Yields the formats in detection order, importing each when its turn comes."""
 
 LONGEST_BEGINNING = 64
-"""Bytes of a file by which formats are reported apart before they are asked; see `Format.begins`."""
+"""Bytes compared with `Format.begins`."""
 
 MARK_LIMIT = 1 << 24
-"""Bytes of a marking file; a larger one is there, too."""
+"""Maximum bytes read of a marker file; a larger one counts as present."""
 
 
-def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
+def is_other_file(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
+    """Return whether a file that failed to open is not a shard: it has only part of a magic number."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 
-def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
+def partial_match(found: Format, verdict: Verdict, name: str) -> NotAShard:
     candidate = f"{found.name}: {verdict.why}"
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
@@ -49,6 +50,13 @@ def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
 def judge(
     probe: PrefetchedSource, formats: Formats, containers: Callable[[], Iterable[Format]] = tuple
 ) -> tuple[Format, Verdict]:
+    """Return the format of a file: by content, then by files beside it, then by inference.
+
+    `containers` are files with parts that are not shards; they are asked before any format infers.
+
+    Raises:
+        NotAShard: No format is certain enough; has the candidates.
+    """
     head = probe.head(LONGEST_BEGINNING)
 
     def asked(one: Format) -> Verdict | None:
@@ -61,7 +69,7 @@ def judge(
         raise NotAShard(f"{probe.name} is {what}", is_other=True)
     if best is Certainty.PARTLY:
         others = _ask(containers, asked)
-    # Data of a shard in split form may begin with a gzip member; a file that is called .gz is none.
+    # Data of a split-form shard may begin with a gzip stream; a file named .gz is not a shard.
     if not verdicts and not any(probe.name.lower().endswith(one.suffixes) for one, _ in others):
         verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
     if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts):
@@ -70,8 +78,14 @@ def judge(
 
 
 def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
+    """Return the format of a folder; formats whose file names match are asked first.
+
+    Raises:
+        NotAShard: No format is certain enough.
+        SourceError: The folder cannot be listed.
+    """
     if not folder.lists_cheaply:
-        # What is known by the name of one file costs one request, and a listing one for every thousand names.
+        # Testing for a marker file costs one request, a listing one per thousand names.
         if sure := _named_on_first_page(folder, formats):
             return sure
         verdicts = _ask(formats, lambda f: f.detect_folder(folder) if f.folder_mark and f.detect_folder else None)
@@ -82,13 +96,13 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     except SourceError as error:
         if source_lost(error) or not folder.lists_cheaply:
             raise
-        likely = set()  # some folders cannot be listed, and are known by what can be opened in them
+        likely = set()  # a folder that cannot be listed may still be recognised by a file that can be opened
 
     def asked(one: Format, first: bool) -> Verdict | None:
         return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
 
     verdicts = _ask(formats, lambda one: asked(one, True))
-    # Where a listing costs requests, formats that no name speaks for list no further to see.
+    # If listing costs requests, formats without a matching name do not list further.
     enough = Certainty.BESIDE if folder.lists_cheaply else Certainty.INFERRED
     if all(verdict.certainty < enough for _, verdict in verdicts):
         verdicts += _ask(formats, lambda one: asked(one, False))
@@ -98,13 +112,17 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:
-        # Nothing of a folder can be shown when nothing states how its files belong together.
+        # A folder without a description of its files cannot be shown at all.
         remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict
 
 
 def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
+    """Return the format if the first names match only formats without a marker file; else None.
+
+    Marker files would be searched in all parent folders, one request each.
+    """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
     try:
@@ -123,6 +141,7 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
 
 
 def _is_there(folder: Folder, mark: str) -> bool:
+    """Return whether a folder has a marker file; reads it as the format will, so that one request is enough."""
     try:
         folder.read(mark, MARK_LIMIT)
     except SourceError as error:
@@ -135,8 +154,9 @@ def _is_there(folder: Folder, mark: str) -> bool:
 
 
 def check_there(folder: Folder, names: Collection[object]) -> None:
+    """Raise NoSuchObject for an empty listing: a prefix of a bucket exists only while a key begins with it."""
     if not names and not folder.lists_cheaply:
-        raise NoSuchObject(f"there is nothing at {folder.uri}")
+        raise NoSuchObject(f"nothing found at {folder.uri}")
 
 
 def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
@@ -144,6 +164,7 @@ def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
 
 
 def _likely(folder: Folder, formats: Formats) -> set[str]:
+    """Return the formats whose file names match; of a large folder only the first page with names is used."""
     patterns = _patterns(formats)
     for number, page in enumerate(folder.pages()):
         names = [entry.name for entry in page]
@@ -157,8 +178,9 @@ def _likely(folder: Folder, formats: Formats) -> set[str]:
 def _ask(
     formats: Callable[[], Iterable[Format]], question: Callable[[Format], Verdict | None]
 ) -> list[tuple[Format, Verdict]]:
+    """Collect the verdicts of the formats; stops at the first certain one."""
     answers: list[tuple[Format, Verdict]] = []
-    # Formats are imported when they are asked: most files are recognised by the first few.
+    # Formats are imported lazily: most files are recognised by the first few.
     for one in formats():
         verdict = question(one)
         if verdict is not None:
@@ -174,5 +196,5 @@ def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, 
     best = max(verdicts, key=lambda fv: fv[1].certainty)
     rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
     if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
-        raise NotAShard(f"{name}: nothing is intact; {'; '.join(rivals)}", candidates=tuple(rivals))
+        raise NotAShard(f"{name}: only partial matches: {'; '.join(rivals)}", candidates=tuple(rivals))
     return best

@@ -1,4 +1,4 @@
-"""Opened file of a format: what all formats on the floor plan have in common."""
+"""Base class of opened single files."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ if TYPE_CHECKING:
 
 
 class FileShard(Shard):
-    """An opened file, whose parts do the work.
+    """An opened file, composed of file reader, objects, tree and lookup.
 
-    The modules `verify`, `charts` and `references` of the format are loaded when they are requested; a format without
-    one of them gets what sections, tree and objects state. Contents are stored as they are unless the format overrides
-    `stream`.
+    The modules `verify`, `charts` and `references` of the format are imported on demand; without one of them, sections,
+    tree and objects provide the result. Contents are stored uncompressed unless the format overrides `stream`.
 
     Args:
-        file: The open file; it has `source` and `sections`, and where opening does not read everything also
-            `loaded`, `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables that are in memory.
+        file: The open file with `source` and `sections`; if opening does not read everything, also with `loaded`,
+            `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables in memory.
         objects: Its objects.
-        tree: Makes its nodes: `root()`, and `part(name)` where bytes decode to others.
-        lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice. None for
-            a format that overrides `lookup`.
+        tree: Creates its nodes: `root()`, and `part(name)` if bytes decode to others.
+        lookup: Finds its keys: `parse(text)`, `find(key, look)`, and `find_all(key)` if keys may repeat. None for a
+            format that overrides `lookup`.
     """
 
     file: Any
@@ -57,79 +56,65 @@ class FileShard(Shard):
 
     @property
     def sections(self) -> tuple[Section, ...]:  # type: ignore[override]
-        """They tile the file."""
         found: tuple[Section, ...] = self.file.sections
         return found
 
     @property
     def objects(self) -> Any:
-        """All objects, as columns; see `Shard.objects`."""
         return self._objects
 
     @property
     def tree(self) -> Node:
-        """The root of the node tree."""
         root: Node = self._tree.root()
         return root
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields of the header, where the file has `header`."""
         return {f"header.{name}": value for name, value in getattr(self.file, "header", {}).items()}
 
     @property
     def loaded(self) -> bool:
-        """Return whether `load_index` has been done."""
         return bool(getattr(self.file, "loaded", True))
 
     @property
     def index_bytes(self) -> int:
-        """Return how many bytes `load_index` has to read, about."""
         return int(getattr(self.file, "index_bytes", 0))
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Read the rest of the index; see `load` of the file."""
         if hasattr(self.file, "load"):
             self.file.load(progress=progress)
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """Return the uses of the bytes; see `Shard.byte_shares`."""
         charts = self._module("charts")
         shares: tuple[Share, ...] = charts.shares(self.file) if charts else super().byte_shares
         return shares
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Return the loads of the format; see `Shard.loads`."""
         charts = self._module("charts")
         loads: tuple[LoadSource, ...] = charts.loads(self.file) if hasattr(charts, "loads") else ()
         return loads
 
     def parse_key(self, text: str) -> Any:
-        """Return what the format makes of the text of a key; see `Shard.parse_key`."""
         return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Find a parsed key; see `Shard.lookup`."""
         found: ObjectRef = self._lookup.find(key, look)
         return found
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all objects with a parsed key; see `Shard.lookup_all`."""
         if not hasattr(self._lookup, "find_all"):
             return super().lookup_all(key)
         found: Sequence[ObjectRef] = self._lookup.find_all(key)
         return found
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content, where it is stored as it is."""
         if ref.error or not ref.spans:
-            raise FormatError(ref.error or f"row {ref.row} holds no object", span=ref.record)
+            raise FormatError(ref.error or f"row {ref.row} has no object", span=ref.record)
         yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the file to a depth; the page of the format states what each depth does."""
         checks = self._module("verify")
         if checks is None:
             return self._verify_objects(Depth(depth), progress)
@@ -138,11 +123,10 @@ class FileShard(Shard):
         return report
 
     def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
-        """Return the context of `verify`: `reading_all` where the depth reads all contents."""
+        """Return the context of `verify`: `reading_all` if the depth reads all contents."""
         return self.reading_all() if Depth(depth).reaches(Depth.CONTENT) else nullcontext()
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Gather the rows of tables that refer to some bytes, and what `references` of the format adds."""
         for links in self.file.links() if hasattr(self.file, "links") else ():
             links.gather(into)
         if (references := self._module("references")) is not None:

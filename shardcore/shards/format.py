@@ -1,4 +1,4 @@
-"""Format as the registry uses it: detection, opening, creation."""
+"""Declaration of a format: detection, opening, writing, presentation."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 class Certainty(IntEnum):
-    """Certainty of a detection; the higher wins."""
+    """Certainty of a detection, ascending."""
 
     PARTLY = 0
-    """Something of the format is there, but not what opens it; names the candidate when nobody is surer."""
+    """Part of the magic number; cannot be opened, but is reported as a candidate."""
     INFERRED = 1
-    """Nothing says so, but everything fits."""
+    """No magic number, but all checks of the structure pass."""
     BESIDE = 2
     """Detected by a file beside it."""
     MAGIC = 3
-    """The bytes say so themselves."""
+    """Detected by its magic number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict of a format on bytes that may be its own.
+    """Verdict of a format on a file.
 
     Attributes:
-        certainty: How sure it is.
+        certainty: The certainty.
         why: One phrase: `magic SWHShard`, `inferred, 3 of 3 checks`.
     """
 
@@ -47,6 +47,18 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
+    """Presentation of a metadata value of an object (`ObjectRef.extras`).
+
+    Attributes:
+        label: Label; empty if another row shows the value.
+        form: Format string of the value (`{}`) and of other values by name; one line per mapping of a list.
+        unit: Noun of a number: `byte`.
+        yes: Text of a true value.
+        no: Text of a false value.
+        by: Separator of the numbers of a list.
+        until: Name of the value with the ends of the ranges that begin at these numbers.
+    """
+
     label: str = ""
     form: str = ""
     unit: str = ""
@@ -61,38 +73,35 @@ class Format:
     """One format, as the registry lists it.
 
     Attributes:
-        name: Short, lower case.
-        title: What people call it.
-        folder_title: What people call a data set of it.
-        suffixes: Usual endings of file names.
-        detect: Says whether the bytes are of this format, from their ends; None when nothing points to it.
-        open: Opens them. Reads go through the prefetched source while opening; the shard keeps its `base`.
-        infer: Says whether bytes without any mark fit the format; asked when no other format is even partly there.
-        detect_folder: Says whether a folder is a data set of the format.
-        open_folder: Opens it.
-        writes: How it is written; None where it is not.
-        edits: What can be changed in place, by the name of the command (`delete`, `truncate`, `append`): a function of
-            the opened shard and of what the command was given, which makes an `Edit` and changes nothing. What they
-            are given, and the words for it, are stored in `shardcore.writing.edit_options`.
-            `rekey` is one that writes a new file.
-        locate: Says in which shard a key would lie, from parameters alone.
-        options: What can be chosen for opening, writing and locating.
-        begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a
-            file that begins otherwise is not shown to `detect`. Empty where files may begin with anything.
-        folder_names: Patterns of names, one of which usually lies in a data set of the format: it is asked about such a
-            folder first, and about others only when nobody else knows them.
-        head_names: Pattern (a regular expression) of the names of files that are opened by their first 64 KiB; others
-            begin with a few bytes, and go on at another place.
-        folder_mark: Name of the one file by which a data set of the format is recognised; empty where there is none.
-        details: Presentation of the facts about its objects, by name; a fact that is not listed is shown by its name.
-        summary: Presentation of the fields (`Shard.fields`) that a summary of a file shows: what its writer
-            chose. Other fields are named in forms with `_` for the dot.
-        peers: What other readers do about damage, as far as it is known.
-        salvage: Objects that can still be read from a damaged file; see `shardcore.shards.salvage`. None where a
-            lookup finds all of them.
-        marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
-            is, and one that does not may still be of the format.
-        specification: Address of the published specification; empty where there is none.
+        name: Short name, lower case.
+        title: Name for people.
+        folder_title: Name of a data set for people.
+        suffixes: Usual extensions of file names.
+        detect: Returns a verdict on bytes, from their two ends; None if nothing matches.
+        open: Opens a file. Reads go through the prefetched source while opening; the shard keeps its `base`.
+        infer: Returns a verdict on bytes without a magic number; asked if no other format matches even partly.
+        detect_folder: Returns a verdict on a folder.
+        open_folder: Opens a data set.
+        writes: Declaration for writing; None if the format cannot be written.
+        edits: Edits in place, by command name (`delete`, `truncate`, `append`): a function of the opened shard and the
+            arguments of the command that returns an `Edit` and changes nothing. `shardcore.writing.edit_options`
+            declares these arguments. `rekey` writes a new file.
+        locate: Computes the shard of a key from parameters alone.
+        options: Options for opening, writing and locating.
+        begins: Magic numbers; a file that begins with none of them is not passed to `detect`. Empty if a file may begin
+            with anything.
+        folder_names: Patterns of file names in a data set of the format. Folders with such names are passed to it
+            first, other ones only if no other format matches.
+        head_names: Regular expression of the names of files whose first 64 KiB are fetched at once; other files
+            continue elsewhere after a few bytes.
+        folder_mark: Name of the marker file of a data set; empty if there is none.
+        details: Presentation of the metadata of its objects, by name; an unlisted value is labelled by its name.
+        summary: Presentation of the fields (`Shard.fields`) in the summary of a file: the choices of its writer. Forms
+            spell other fields with `_` for the dot.
+        peers: Behaviour of other readers on damage, where known.
+        salvage: Yields the objects of a damaged file; see `shardcore.shards.salvage`. None if a lookup finds all.
+        marks: As `begins`, for formats whose files may also lack a magic number.
+        specification: Address of the published specification; empty if there is none.
     """
 
     name: str
@@ -120,17 +129,13 @@ class Format:
     folder_title: str = ""
 
     def options_for(self, purpose: OptionPurpose) -> tuple[Option, ...]:
-        """Return the options for one purpose."""
         return tuple(option for option in self.options if option.purpose is purpose)
 
 
 def lazily(place: str) -> Callable[..., Any]:
-    """Return a function that imports another one when it is first called.
+    """Return a function that imports another one, given as `package.module:function`, on its first call.
 
-    Formats are listed by what is cheap to import; what opens and writes them comes with NumPy and codecs.
-
-    Args:
-        place: `package.module:function`.
+    Listing the formats must be cheap; opening and writing import NumPy and codecs.
     """
 
     def call(*arguments: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The members of a data set, and their objects as those of one."""
+"""Shards of a data set, and their objects joined."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from shardcore.model.node import Children, Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
 
 MEMBER_COST = 1 << 14
-"""Least cost of opening a member, as bytes that could be read in the same time."""
+"""Minimum cost of opening a member, in equivalent bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """Shard of a data set: file name relative to its folder, and size in bytes."""
+
     name: str
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class MemberListing:
+    """Shards of a data set, in order and by name; `cost` is the size with at least `MEMBER_COST` per shard."""
+
     members: tuple[Member, ...]
     by_name: dict[str, Member]
     size: int
     cost: int
 
     @classmethod
-    def of(cls, members: Iterable[Member]) -> Listing:
+    def of(cls, members: Iterable[Member]) -> MemberListing:
         found = tuple(members)
         size = sum(member.size for member in found)
         cost = sum(max(member.size, MEMBER_COST) for member in found)
@@ -50,10 +54,13 @@ class MemberNodes(Children):
         return [self._node(member) for member in self._members[start:stop]]
 
     def overlap(self, start: int, stop: int) -> range:
+        """Return all nodes: each is another source, so offsets do not select any."""
         return range(len(self._members))
 
 
 class JoinedObjects(Objects):
+    """Concatenated objects of several shards, given as shard name, shard number and objects."""
+
     kinds: tuple[str, ...] = ()
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ()
@@ -84,6 +91,7 @@ class JoinedObjects(Objects):
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
+        """Return the number of objects of a shard; None if it is not joined."""
         return self._counts.get(name)
 
     def has(self, name: str) -> bool:
@@ -160,6 +168,7 @@ class JoinedObjects(Objects):
                 yield located(ref, name, self._firsts[number])
 
     def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
+        """Return the columns of a part, with rows counted from `first` and codes of the joined codecs and kinds."""
         _, shard, objects = self._parts[number]
         return replace(
             got,

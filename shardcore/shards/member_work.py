@@ -1,8 +1,6 @@
-"""Work on one file of a data set: functions of an opened shard and plain values, with plain results.
+"""Functions that work on one shard of a data set, in any process.
 
-What they are asked and what they answer can be pickled and holds nothing of the shard, so that the same work can be
-done wherever a member can be opened. Those that are called for each member get the data set, the name of the member
-(empty for a file that is opened by itself), and a progress function; see `Work`.
+Arguments and results can be pickled and hold no reference to the shard. See `Work` for the signature.
 """
 
 from __future__ import annotations
@@ -30,11 +28,22 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
-"""Rows of a member that are held at once; of more, the caller goes through the member itself."""
+"""Rows of a member held at once; beyond it, the caller iterates over the member itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked:
+    """Request for rows of a shard.
+
+    Attributes:
+        hidden: States of rows that are left out.
+        outer: Whether kinds that are parts of others are left out, unless `kind` names one.
+        bare: States of rows that have no content to hash.
+        most: Maximum number of rows held in memory.
+        contents: Whether the contents are read next, which allows fetching whole files.
+        keep: Whether the shard stays open; the caller releases it.
+    """
+
     hidden: tuple[State, ...] = ()
     kind: str | None = None
     outer: bool = False
@@ -49,6 +58,8 @@ class RowsAsked:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
+    """Result of reading a content: uncompressed bytes, hex sha256 (empty after an error), error and remedy."""
+
     size: int = 0
     sha256: str = ""
     error: str = ""
@@ -57,6 +68,8 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
+    """One row as an object of its own shard; `ref` is None if its record cannot be read."""
+
     ref: ObjectRef | None
     error: str = ""
     digested: Digested | None = None
@@ -64,6 +77,8 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
+    """Requested rows of a shard; `columns` is empty and `more` is set if there are more than `RowsAsked.most`."""
+
     kinds: tuple[str, ...]
     columns: ObjectColumns
     keys: list[str | None] = field(default_factory=list)
@@ -156,11 +171,14 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     return Digested(size, digest)
 
 
-def joined_report(
-    format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]], total: int
-) -> Report:
+def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]], total: int) -> Report:
+    """Merge the reports of members; a member that cannot be read becomes a finding.
+
+    Raises:
+        SourceError: The source was lost; `partial` is the report of the members before.
+    """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
-    done, told = 0, set[Finding]()
+    done, reported = 0, set[Finding]()
     try:
         for member, report in reports:
             done += 1
@@ -173,9 +191,9 @@ def joined_report(
             without += report.without_checksum
             left_out += report.left_out
             found = placed_report(report, member).findings
-            # What has no place is about the data set, and every member finds it.
-            _take_all((one for one in found if one not in told), findings)
-            told.update(one for one in found if one.span is None)
+            # Findings without a location concern the whole data set; every member reports them.
+            _take_all((one for one in found if one not in reported), findings)
+            reported.update(one for one in found if one.span is None)
     except SourceError as error:
         if isinstance(error.partial, Report):
             objects += error.partial.objects

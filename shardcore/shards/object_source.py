@@ -1,4 +1,4 @@
-"""Sources of what is inside a shard: the content of an object, or decoded bytes, as a file of its own."""
+"""Sources inside a shard: the content of an object, or decoded bytes, as a file of its own."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 IN_MEMORY = 64 << 20
-"""Decoded bytes of a content that are kept in memory; longer ones are kept in a temporary file."""
+"""Maximum decoded bytes kept in memory; larger contents go to a temporary file."""
 
 CHEAP = 16 << 20
-"""Decoded bytes of a content that may be decoded once more, to see what it is."""
+"""Maximum decoded bytes of a content that is decoded only for detecting its format."""
 
 BLOCK = 1 << 20
-"""Bytes that are decoded at once of a content whose format reads ranges."""
+"""Bytes decoded at once if the format reads ranges."""
 
 
 class InnerSource(Source):
+    """Bytes inside a shard, stored in `base`; closing it closes the shard if it is `owned`."""
+
     charged = False
 
     def __init__(self, outer: Shard, step: InsideStep, base: Source, *, owned: bool) -> None:
@@ -47,6 +49,7 @@ class InnerSource(Source):
 
     @property
     def title(self) -> str:
+        """Path for people: `archive.des › 2090 › model.safetensors`."""
         outer = self.outer.source
         if outer is None:
             return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
@@ -54,6 +57,7 @@ class InnerSource(Source):
 
     @property
     def cheap(self) -> bool:
+        """True if detecting the format of the bytes costs little."""
         return True
 
     @property
@@ -72,7 +76,7 @@ class InnerSource(Source):
         self.base.check_unchanged()
 
     def release(self) -> None:
-        """Release the decoded bytes."""
+        """Discard the decoded bytes."""
 
     def close(self) -> None:
         self.release()
@@ -92,6 +96,7 @@ class WindowSource(InnerSource):
 
     @property
     def stored(self) -> int:
+        """Stored bytes; for a sparse file no more than the file occupies."""
         return min(self._size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
@@ -109,6 +114,12 @@ class WindowSource(InnerSource):
 
 
 class DecodedSource(InnerSource):
+    """Decoded content of an object.
+
+    It is decoded once, on first read, into memory or an unnamed temporary file. If the format can read ranges, only the
+    blocks that are read are decoded.
+    """
+
     def __init__(self, outer: Shard, step: InsideStep, ref: ObjectRef, base: Source, *, owned: bool) -> None:
         super().__init__(outer, step, base, owned=owned)
         self._ref = ref
@@ -119,6 +130,7 @@ class DecodedSource(InnerSource):
 
     @property
     def size(self) -> int:
+        """Number of decoded bytes; decodes the content if nothing states it."""
         return self._ref.size if self._ref.size >= 0 else self._kept().size
 
     @property
@@ -130,6 +142,7 @@ class DecodedSource(InnerSource):
         return self._ref.stored_size if self._ref.stored_size >= 0 else min(self.size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """Return the decoded ranges."""
         if self.near or self._whole.value is not None:
             return ((start, stop),)
         if not self._ranged:
@@ -162,7 +175,7 @@ class DecodedSource(InnerSource):
         first, last = number * BLOCK, min((number + 1) * BLOCK, self.size)
         data = self.outer.read_range(self._ref, first, last)
         if len(data) != last - first:
-            ends = f"{short(self.name)} ends early: it has no byte {first + len(data):#x}"
+            ends = f"{short(self.name)} is truncated: it has no byte {first + len(data):#x}"
             raise FormatError(ends, span=_first(self._ref))
         with self._lock:
             self._blocks[number] = data
@@ -200,7 +213,7 @@ class _Kept:
                 raise FormatError(found, span=_first(ref))
         except OSError as error:
             _close(file)
-            raise SourceError(f"cannot keep what was decoded: {reason_of(error)}") from error
+            raise SourceError(f"cannot store decoded bytes: {reason_of(error)}") from error
         except BaseException:
             _close(file)
             raise
@@ -214,7 +227,7 @@ class _Kept:
                 self._file.seek(start)
                 return self._file.read(stop - start)
             except (OSError, ValueError) as error:
-                raise SourceError("what was decoded is not kept any more") from error
+                raise SourceError("the decoded bytes are no longer available") from error
 
     def close(self) -> None:
         _close(self._file)
@@ -226,6 +239,15 @@ def _close(file: IO[bytes] | None) -> None:
 
 
 def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> InnerSource:
+    """Return an object, or decoded bytes by name, as a source; nothing is decoded before the first read.
+
+    Raises:
+        KeyAbsent: The key was not found.
+        UsageError: The key is malformed, or there are no bytes of the name.
+        FormatError: The object is damaged.
+        LimitExceeded: The content is larger than 1 GiB and must be decoded as a whole.
+        SourceError: The bytes cannot be read.
+    """
     if isinstance(step, SourceName):
         part = shard.bytes_of(str(step))
         return WindowSource(shard, step, part, 0, part.size, owned=owned)
@@ -233,7 +255,7 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
     if ref.error:
         raise FormatError(ref.error, span=ref.record or _first(ref))
     if ref.state not in (State.LIVE, State.EXTERNAL):
-        # Whether what was deleted is returned is for the format to say.
+        # The format decides whether deleted objects are returned.
         next(shard.stream(ref), b"")
     stored = _stored_span(shard, ref)
     if stored is not None:

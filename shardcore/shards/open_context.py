@@ -1,4 +1,4 @@
-"""Context of an opening, and the shard of bytes that cannot be opened."""
+"""Context of opening, and the partial shard of a file that cannot be opened."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 class Draft:
+    """Parts of a file read during opening (`fields` by `section.field`); shown if opening fails."""
+
     def __init__(self, *, kept: bool = True) -> None:
         self.kept = kept
         self.sections: list[Section] = []
@@ -32,6 +34,7 @@ class Draft:
         self.declared = 0
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
+        """Add a section with the fields of its record, by plain name."""
         if not self.kept:
             return
         self.sections.append(section)
@@ -46,10 +49,12 @@ def _nowhere(
 
 
 class Reach(Protocol):
+    """Opens the folder at an address that a file contains."""
+
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder; what the caller of `open` chose counts more than what the file states.
+        """Open the folder; options of the caller of `open` override those of the file.
 
         Raises:
             SourceError: It cannot be read.
@@ -57,11 +62,22 @@ class Reach(Protocol):
 
 
 Opener = Callable[[Source, str], Shard]
-"""Opens a source as the format of that name; how a format opens what belongs to another one."""
+"""Opens a source as a named format."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
+    """Arguments for the opening functions of formats.
+
+    Attributes:
+        draft: Collects the parts read so far.
+        partial: Whether damage returns a shard with `damage` instead of an error, if something can be shown.
+        values: Options of the caller, by declared name; a folder is a `Folder`.
+        forced: Whether the caller named the format; weak inference is then accepted.
+        reach: Opens folders at addresses that a file contains.
+        trusted: Stores and folders that files may refer to; see `RemoteOptions.trusted`.
+    """
+
     opener: Opener
     draft: Draft = field(default_factory=Draft)
     partial: bool = False
@@ -72,15 +88,19 @@ class OpenContext:
     trusted: frozenset[str] = frozenset()
 
     def trusts(self, places: Iterable[str]) -> bool:
+        """Return whether the caller trusts all these folders."""
         from shardcore.sources.remote.options import ANY_STORE
 
         return ANY_STORE in self.trusted or self.trusted.issuperset(places)
 
     def member(self) -> OpenContext:
+        """Return the context for members of a data set: without progress and draft."""
         return replace(self, draft=Draft(kept=False), progress=no_progress)
 
 
 class PartialShard(Shard):
+    """Readable part of a file that cannot be opened: bytes, tree up to the damage, and the error."""
+
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
     no_loads = "The list of contents is damaged, so there is nothing to count."
 
@@ -98,6 +118,7 @@ class PartialShard(Shard):
 
     @property
     def tree(self) -> Node:
+        """The nodes before the damage, the unclaimed rest, and a node at the damage."""
         size = self.source.size if self.source else 0
         place = self.damage.span if self.damage else None
         known = [node for node in self._draft.nodes if node.span.stop <= size]
@@ -125,7 +146,7 @@ class PartialShard(Shard):
         return True
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """There is nothing to load."""
+        """Do nothing."""
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         raise self.damage or KeyAbsent(key)

@@ -1,4 +1,4 @@
-"""Recognising, opening and creating shards."""
+"""Detection, opening and creation of shards."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_stranger, judge, judge_folder, stranger
+from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
-from shardcore.shards.shard import Shard, tell_purposes
+from shardcore.shards.shard import Shard, label_requests
 from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from shardcore.writing.writer import Writer
 
 REMOTE_JOBS = 16
-"""Members or objects of a remote thing that are worked on at the same time, unless the user says otherwise."""
+"""Default number of remote members or objects processed in parallel."""
 
 MOST_JOBS = 8
-"""Threads of work on local files, unless the user says otherwise."""
+"""Maximum default number of threads for local files."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,11 +51,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Detection of a shard.
+    """Detected format.
 
     Attributes:
-        format: The name of the format.
-        why: What spoke for it.
+        format: Name of the format.
+        why: Evidence.
     """
 
     format: str
@@ -64,14 +64,14 @@ class Detection:
 
 @operation
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
-    """Recognise the format: by content, then by what lies beside, then by inference.
+    """Detect the format: by content, then by files beside it, then by inference.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
-        remote: Options for remote files, and how much may be fetched.
+        remote: Options for remote files, and limits of requests.
 
     Raises:
-        NotAShard: No format is sure enough; the candidates are named.
+        NotAShard: No format is certain enough; has the candidates.
         SourceError: The bytes cannot be read.
     """
     where = chosen_address(where)
@@ -110,23 +110,23 @@ def open(
     """Open a shard or a data set.
 
     Args:
-        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`. `FILE#/KEY/KEY…` is what lies
-            inside a file: the object of an object; see `open_inside`. All other arguments are about the file then.
-        format: The name of the format, instead of recognising it.
-        partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
-        progress: Called as `progress(done, total)` by openings that take long.
-        remote: Options for remote files, and how much may be fetched.
-        tape: Where each request for remote bytes is noted; `shard.tape` is the same.
-        jobs: How many members or objects are worked on at the same time where all of them are; as usual by default:
-            one after the other where they are near.
-        **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
-            (mdb). Those of other formats are ignored, unless they name the format.
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`. `FILE#/KEY/KEY…` opens an
+            object inside FILE; see `open_inside`. All other arguments then apply to FILE.
+        format: Name of the format; default: detected.
+        partial: Whether damage returns the readable part of the shard (with `damage` set) instead of an error.
+        progress: Called as `progress(done, total)` by slow openings.
+        remote: Options for remote files, and limits of requests.
+        tape: Log of the requests for remote bytes; also `shard.tape`.
+        jobs: Number of members or objects processed in parallel by operations on all of them; default: automatic, one
+            at a time if they are local.
+        **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or
+            `xorbs` (mdb). Those of other formats are ignored, unless they imply the format.
 
     Raises:
         UsageError: No format has such an option, or its value is invalid.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
-        SourceError: The bytes cannot be read, or an interrupted run left some of them replaced and some not.
+        SourceError: The bytes cannot be read, or an interrupted run left some files replaced and some not.
     """
     where = chosen_address(where)
     if isinstance(where, str) and (inner := path_inside(where)) is not None:
@@ -160,7 +160,7 @@ def open(
         shard.opened_at, shard.opened_with = str(where) if isinstance(where, (str, Path)) else "", remote
         if values.get("isolated"):
             shard.isolate()
-        tell_purposes(shard)
+        label_requests(shard)
         place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
         shard.jobs = jobs if jobs is not None else 1 if near else remote.threads if remote else REMOTE_JOBS
@@ -180,17 +180,18 @@ def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None)
 
 
 MOST_INSIDE = 16
-"""Steps of a path inside a file."""
+"""Maximum steps of a path inside a file."""
 
 
 def path_inside(where: str) -> tuple[str, InsidePath] | None:
+    """Split `FILE#/KEY/KEY…` into file and path; None for a plain path, also for an existing file of such a name."""
     if "#/" not in where or (not is_address(where) and os.path.lexists(local_path(where))):
         return None
     file, path, rest = split_inside(where)
     if not path:
         return None
     if rest:
-        raise UsageError(f"{short(rest)} is a place in the bytes: leave it out to open what is there")
+        raise UsageError(f"{short(rest)} is a byte offset: omit it to open the object")
     return file, path
 
 
@@ -204,29 +205,29 @@ def open_inside(
     remote: RemoteOptions | None = None,
     closing: bool = False,
 ) -> Shard:
-    """Open what is inside a shard: an object that is a shard itself, or a `.npy`, safetensors, zip, gzip or zstd file.
+    """Open an object that is a shard itself, or a `.npy`, safetensors, zip, gzip or zstd file.
 
-    What is stored uncompressed is read where it lies, so that of a remote file only ranges are requested; what is
-    compressed is decoded once, at most 1 GiB.
+    An uncompressed object is read in place, so a remote file costs only range requests. A compressed one is decoded
+    once, at most 1 GiB.
 
     Args:
         shard: The shard.
         *path: The key of an object, then of an object in that, and so on; or the name of bytes (a `SourceName`).
-        format: The name of the format of the innermost, instead of recognising it.
-        partial: Whether damage gives what is left of it rather than an error.
-        progress: Called as `progress(done, total)` by openings that take long.
-        remote: Options for the remote files that it names.
-        closing: Whether closing it closes the shard, too; then an error closes it as well.
+        format: Name of the innermost format; default: detected.
+        partial: Whether damage returns the readable part instead of an error.
+        progress: Called as `progress(done, total)` by slow openings.
+        remote: Options for the remote files that it refers to.
+        closing: Whether closing it also closes the shard; an error then closes it as well.
 
     Raises:
-        KeyAbsent: There is no such key.
+        KeyAbsent: A key was not found.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be read.
         UsageError: The path has too many steps, or there are no bytes of that name.
     """
     found = shard
-    # A format that the caller chose for the file says nothing of what is in it; how it is decoded and served does.
+    # The format chosen for the file does not apply to its content; options for decoding and deleted objects do.
     kept = {name: value for name, value in shard.chosen.items() if name in _inherited()}
     try:
         if not 0 < len(path) <= MOST_INSIDE:
@@ -257,6 +258,7 @@ def open_inside(
 
 
 def _inherited() -> set[str]:
+    """Return the options for opening that also apply to nested shards: those that imply no format."""
     options = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
     return {option.name for option in options if not option.names_format}
 
@@ -264,6 +266,8 @@ def _inherited() -> set[str]:
 def opening(
     function: Callable[Concatenate[Shard, P], R],
 ) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
+    """Let a function of an opened shard also accept arguments of `open`; such a shard is closed on return."""
+
     @wraps(function)
     def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
@@ -285,6 +289,10 @@ def _source(
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
+    """Return the number of bytes requested first from a remote file, by its name.
+
+    Most formats have only a few fields there, and continue at another offset.
+    """
     return (
         head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
         if is_address(where)
@@ -293,15 +301,17 @@ def _first_bytes(where: object, format: str | None = None) -> int:
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
+    """Return the number of bytes that a reader requests first; only name and given format are known then."""
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
-    # Where the index is at the beginning, some checks need nothing else.
+    # With the index at the beginning, some checks need no further bytes.
     return WHOLE_HEAD if whole else WHOLE_RANGE if opens_whole() else SMALL_HEAD
 
 
 def _opening_options(
     given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
+    """Return the values of options for opening, the format that one of them implies, and the name of that option."""
     values: dict[str, Any] = {}
     named: str | None = None
     claim = ""
@@ -313,7 +323,7 @@ def _opening_options(
     }
     for name, value in wanted.items():
         if name not in declared:
-            raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
+            raise UsageError(f"no format has an option {short(name)} for opening (available: {', '.join(declared)})")
         format, option = declared[name]
         if option.type is OptionType.JSON and is_address(value):
             value = text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
@@ -332,15 +342,15 @@ def create(
     jobs: int | None = None,
     **options: Any,
 ) -> Writer:
-    """Start to write a shard.
+    """Create a writer.
 
     Args:
-        target: The path under which the complete shard appears; None to plan only.
-        format: The name of the format.
+        target: Path of the complete shard; None to plan only.
+        format: Name of the format.
         force: Whether existing files are replaced; in a folder, shards that are not written again are removed.
-        folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
-        plan: Whether only to plan: nothing is written, though the target is known.
-        jobs: Number of threads that compress and hash contents; None: one per core, at most 8.
+        folder: Whether the target is a folder for a data set; default: if it is one, or its path ends with `/`.
+        plan: Whether to plan only: nothing is written, though there is a target.
+        jobs: Number of threads that compress and hash contents; default: one per core, at most 8.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
@@ -364,6 +374,7 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
+    """Create a writer into an output, which is created only after the options were checked."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -379,6 +390,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 
 def means_folder(target: str | Path) -> bool:
+    """Return whether a target is a folder or ends with `/`."""
     text = str(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
@@ -386,10 +398,16 @@ def means_folder(target: str | Path) -> bool:
 def locate(
     format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
+    """Compute the shard of a key from the routing rule alone; texts in options may be at addresses.
+
+    Raises:
+        UsageError: The format does not route keys, or the key or an option does not fit.
+        ShardError: A file that an option refers to cannot be read or is damaged.
+    """
     found = format_of(format)
     if found.locate is None:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
-        raise UsageError(f"{format} does not route keys to shards; there is {there}")
+        raise UsageError(f"{format} does not route keys to shards (supported: {there})")
     given = {
         name: text_at(str(value), found.folder_mark, remote, tape).decode("utf-8", "surrogateescape")
         if is_address(value)
@@ -400,22 +418,23 @@ def locate(
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
+    """Open a file; `claim` is the option that implied the format, if the caller did not name it."""
     probe = PrefetchedSource(target)
     if name and claim:
         _check_claim(probe, name, claim)
     try:
-        asked = Verdict(Certainty.MAGIC, "as asked")
+        asked = Verdict(Certainty.MAGIC, "format given")
         found, verdict = (format_of(name), asked) if name else judge(probe, each_format, all_containers)
     except NotAShard as error:
         if not context.partial:
             raise
         return PartialShard("unknown", target, Draft(), error)
     try:
-        with budgeted():  # what no reader foresees is damage here, too: a part of the file may still be shown
+        with budgeted():  # unforeseen exceptions count as damage: part of the file may still be shown
             shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if is_stranger(verdict, context.draft, error):
-            unknown = stranger(found, verdict, probe.name)
+        if is_other_file(verdict, context.draft, error):
+            unknown = partial_match(found, verdict, probe.name)
             if not context.partial:
                 raise unknown from error
             return PartialShard("unknown", target, Draft(), unknown)
@@ -429,6 +448,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
+    """Refuse an option of one format for a file with the magic number of another."""
     head = probe.head(LONGEST_BEGINNING)
     for one in all_formats():
         marks = (*one.begins, *one.marks)
@@ -442,12 +462,13 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
+    """Raise NotAShard if a format that saw part of its magic number cannot read anything of the file."""
     context = OpenContext(_open_as)
     try:
         found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if is_stranger(verdict, context.draft, error):
-            raise stranger(found, verdict, probe.name) from error
+        if is_other_file(verdict, context.draft, error):
+            raise partial_match(found, verdict, probe.name) from error
 
 
 def _open_as(source: Source, name: str) -> Shard:
@@ -457,10 +478,10 @@ def _open_as(source: Source, name: str) -> Shard:
 @listed_once()
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
     found, verdict = (
-        (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge_folder(folder, each_format)
+        (format_of(name), Verdict(Certainty.MAGIC, "format given")) if name else judge_folder(folder, each_format)
     )
     if found.open_folder is None:
-        raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
+        raise UsageError(f"{folder.uri} is a folder, but {found.name} has no data sets: give one of its files")
     try:
         shard = found.open_folder(folder, context)
     except NotAShard:

@@ -1,4 +1,4 @@
-"""Files that are no shards, though they are found where shards are: what they are, and the next step."""
+"""Files that occur where shards are, but are not shards: their kind and the next step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 _END = 4096
-"""Bytes of the end that are looked at; they came when the formats were asked, as the head did."""
+"""Bytes examined at the end; detection has already read them, as well as the beginning."""
 
 _MOST_AXES = 32
-"""Folders above a chunk in which a zarr array is looked for."""
+"""Maximum parent folders of a chunk searched for zarr array metadata."""
 
 _XML = rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?"
 _AGAIN = "check the address and the rights, and fetch the file again"
@@ -58,10 +58,11 @@ _BEGINNINGS = (
     (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2: bzip2 -d decompresses it"),
     (rb"\x04\x22\x4d\x18", "a file compressed with lz4: lz4 -d decompresses it"),
 )
-"""Patterns of first bytes, and what such a file is; names in braces are the groups of the pattern."""
+"""Patterns of first bytes, and description with groups of the pattern in braces."""
 
 
 def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
+    """Return the kind of a file and the next step as text, or empty; `by_beginning` uses only patterns of no shard."""
     head = probe.head(probe.head_size)
     for pattern, text in _BEGINNINGS:
         if found := re.match(pattern, head, re.DOTALL):
@@ -111,6 +112,7 @@ def _blosc(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _zarr_chunk(probe: PrefetchedSource) -> str:
+    """Detect a zarr chunk by its path, and by the array metadata in a parent folder."""
     folder = probe.folder
     if not re.fullmatch(r"(c\.)?\d+(\.\d+)*", probe.name):
         return ""

@@ -1,4 +1,4 @@
-"""Fetching the bytes of objects before their turn comes: many small ones of a far shard with few requests."""
+"""Prefetching the bytes of objects of a remote shard: many small objects with few requests."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_AHEAD = 16 << 20
-"""Bytes of an object that are fetched before its turn comes; larger ones are read when it has come."""
+"""Maximum bytes of an object that is prefetched."""
 
 WINDOW = 2048
-"""Objects that are looked at together: those that lie near each other are fetched as one, in whatever order they are
-taken."""
+"""Objects considered together; those close to each other are fetched in one range, regardless of their order."""
 
 WINDOW_BYTES = 32 << 20
-"""Bytes of the objects of a window; what was fetched has to be in the cache still when its turn comes."""
+"""Maximum bytes per window: they must still be in the cache when they are used."""
 
 LEAD = 64
-"""Bytes before an object that are fetched with it: some formats write its length there."""
+"""Extra bytes fetched before an object, where some formats store its length."""
 
 Wanted = tuple[str, int, int]
-"""A source, and a range of it."""
+"""Source name and range `[start, stop)`."""
 
 Place = tuple[str | None, Wanted | None]
-"""The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is unknown."""
+"""Member of an object and its bytes; None if unknown or not prefetched."""
 
 
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
+    """Yield things in order while the bytes of the next ones are prefetched; local shards are not affected.
+
+    `ref_of` returns the object of a thing, or None. `among` shards that are processed in parallel share the limit.
+    """
     jobs = max(shard.jobs, among)
     if jobs <= 1 or (shard.source is not None and shard.source.near):
         yield from things
@@ -62,6 +65,10 @@ class _Group:
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
+    """Return the next things with their byte ranges; `left` keeps one that exceeds the limits.
+
+    A window spans at most `members` shards, since the caller may close earlier ones, and `most` bytes.
+    """
     window: list[tuple[T, Wanted | None]] = []
     size, names = 0, set[str]()
     while len(window) < WINDOW:

@@ -1,4 +1,4 @@
-"""The formats, listed; what each of them declares."""
+"""Registry of the formats."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.writing.declaration import Writes
 
-# One line per format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
-# first that is certain ends the asking: formats that look at the end of a file or beside it come last.
+# One line per format: the name of its folder under `shardcore/formats`, in detection order. Detection stops at the
+# first certain one; formats that read the end of a file or files beside it come last.
 FORMATS = (
     "swh",
     "bloscpack",
@@ -25,7 +25,7 @@ FORMATS = (
     "neuroglancer",
 )
 
-# Files that are no shards, but are opened where an object of a shard is one. They are recognised after the formats.
+# Files that are not shards, but can be opened when they are an object of a shard. Detected after the formats.
 CONTAINERS = (
     "npy",
     "safetensors",
@@ -39,7 +39,7 @@ def format_of(name: str) -> Format:
     if name in CONTAINERS:
         return next(one for one in all_containers() if one.name == name)
     if name not in FORMATS:
-        raise UsageError(f"unknown format {short(name)}; there is {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {short(name)} (supported: {', '.join(FORMATS)})")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
     return found
 
@@ -49,6 +49,7 @@ def all_formats() -> tuple[Format, ...]:
 
 
 def each_format() -> Iterator[Format]:
+    """Yield the formats in detection order, each imported when its turn comes."""
     return (format_of(name) for name in FORMATS)
 
 
@@ -64,5 +65,5 @@ def folder_marks() -> tuple[str, ...]:
 def writes_of(found: Format) -> Writes:
     if found.writes is None:
         there = ", ".join(one.name for one in all_formats() if one.writes is not None)
-        raise UsageError(f"{found.name} cannot be written; there is {there}")
+        raise UsageError(f"{found.name} cannot be written (supported: {there})")
     return found.writes

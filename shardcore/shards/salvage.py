@@ -1,10 +1,8 @@
-"""Declarations of salvage: the objects that can be read from a damaged file.
+"""Search for objects in damaged files.
 
-A format that knows more of its bytes than its index states declares a function (`Format.salvage`) of a `Damaged`, which
-yields what it finds as `SalvagedObject`. It may use the shard, where something of it opens, and has to do without it
-where nothing does. Nothing is allocated from a declared count; what is decompressed is bounded by `Damaged.limit`.
-
-`shardcore.operations.recover` runs such a function, writes files, and reports.
+A format declares `Format.salvage`, a function of a `Damaged` that yields `SalvagedObject`. It may use the shard if it
+opens, and must work without it. Declared counts are not trusted for allocations; `Damaged.limit` bounds decompression.
+`shardcore.operations.recover` calls it, writes files, and reports.
 """
 
 from __future__ import annotations
@@ -32,15 +30,17 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 WINDOW = 1 << 20
-"""Bytes that are searched at a time."""
+"""Bytes searched at a time."""
 
 CANDIDATE = 1024
-"""Bytes that an offset counts for where something may begin, besides those that are examined there."""
+"""Cost of a candidate offset, in bytes, in addition to the bytes examined there."""
 
 _NEAR = 1 << 18
 
 
 class Near:
+    """Buffered reader for small pieces that are close to each other."""
+
     def __init__(self, source: Source) -> None:
         self._source = source
         self._start, self._data = 0, b""
@@ -59,22 +59,38 @@ def _nobody(source: Source) -> Shard:
 
 
 class Condition(Enum):
+    """Condition of an object found in a damaged file."""
+
     WHOLE = "whole"
-    """A checksum in the file covers every byte of it, and agrees."""
+    """All bytes are confirmed by a checksum in the file."""
     UNCHECKED = "unchecked"
-    """It can be extracted, but nothing in the file states whether it is what it was."""
+    """Can be extracted, but the file has no checksum of it."""
     DAMAGED = "damaged"
-    """It is there, and cannot be right."""
+    """Stored bytes exist but are corrupt."""
     LOST = "lost"
-    """The file still names it, and its bytes are not there."""
+    """The index lists it, but its bytes are missing."""
 
     @property
     def label(self) -> str:
+        """Label for people: intact, unverified, damaged or lost."""
         return {"whole": "intact", "unchecked": "unverified"}.get(self.value, self.value)
 
 
 @dataclass(slots=True)
 class Damaged:
+    """Damaged file that is searched.
+
+    Attributes:
+        shard: The partially opened shard; None if opening fails completely.
+        limit: Maximum uncompressed bytes of one object.
+        reopen: Opens other bytes as the same format: the file with a repaired frame.
+        work: Limit of the search: a malicious file may look like objects everywhere.
+        notes: Messages for the report; searches add to them.
+        left_out: Messages about what a limit left out.
+        unclaimed: Unclaimed ranges `[start, stop)` that may be uncompressed payloads; yielded with `raw`.
+        declared: Number of objects that the file declares; None if unknown.
+    """
+
     source: Source
     shard: Shard | None = None
     reopen: Callable[[Source], Shard] = _nobody
@@ -88,6 +104,7 @@ class Damaged:
     declared: int | None = None
 
     def affords(self, at: int, size: int = 0) -> bool:
+        """Return whether `size` bytes may be examined at an offset; if not, adds a message once."""
         if self.work.left > 0:
             self.work.spend(CANDIDATE + size)
             return True
@@ -97,11 +114,22 @@ class Damaged:
         return False
 
     def longest(self, usual: int) -> int:
+        """Return the maximum bytes of one index that are searched: `usual`, or more if the user raised the limit."""
         return max(usual, self.work.left >> 16)
 
 
 @dataclass(frozen=True, slots=True)
 class SalvagedObject:
+    """Object found in a damaged file.
+
+    Attributes:
+        name: Name of its file, which may be unsafe.
+        pieces: Yields its content, and raises where that is corrupt; None if there is none.
+        checked_by: Checksum that has confirmed the content once `pieces` is exhausted; empty for none.
+        why: Reason why it is damaged or lost, if known in advance.
+        raw: Whether it is an unclaimed byte range instead of an object.
+    """
+
     key: str | None
     name: str
     spans: tuple[Span, ...]
@@ -113,10 +141,11 @@ class SalvagedObject:
 
 
 Checked = Callable[[ObjectRef], str]
-"""Checksum that an object read without an error was compared with; empty if it is unverified."""
+"""Name of the checksum that confirms an object when it is read; empty if it is unverified."""
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
+    """Yield the objects that the index still lists, if the shard opens partially; `kinds` None means all."""
     for ref in refs(damaged, kinds):
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
@@ -129,6 +158,7 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
 
 
 def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[ObjectRef]:
+    """Yield the objects of a partially opened shard in row order, without deleted ones."""
     shard = damaged.shard
     if shard is None:
         return
@@ -155,6 +185,7 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
 def occurrences(
     source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
 ) -> Iterator[int]:
+    """Yield the offsets of a pattern in `[start, stop)`, ascending; reads in windows."""
     at = start
     while at < stop:
         progress(at, stop)
@@ -168,13 +199,14 @@ def occurrences(
 
 
 def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
+    """Yield the gaps as raw objects if requested; otherwise add a note about them."""
     found = [(start, stop) for start, stop in gaps if stop > start]
     damaged.unclaimed.extend(found)
     if not damaged.raw:
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
-            where = plural(len(found), "stretch", "stretches")
-            damaged.notes.append(f"nothing that was found claims {many} in {where}; raw stretches can be asked for")
+            where = plural(len(found), "range")
+            damaged.notes.append(f"{many} in {where} belong to no object; they can be extracted as raw ranges")
         return
     for start, stop in found:
         pieces = partial(read_pieces, damaged.source, start, stop)
@@ -193,6 +225,7 @@ class Covered:
         self._edges.extend((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield the unclaimed parts of `[start, stop)`."""
         if self._edges:
             self._join()
         at = start

@@ -1,4 +1,4 @@
-"""Opened file: a shard with its objects, its sources of bytes and their trees."""
+"""Opened shard: objects, sources of bytes and their trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
+from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, record_lookup
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
@@ -54,11 +54,13 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_FIELDS = 4096
-"""Fields that are named at once; nodes are made for each of them."""
+"""Maximum fields returned at once, since each needs nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
+    """Source of bytes of a shard (the file, a file beside it, or decoded bytes) with its sections and its tree."""
+
     source: Source
     sections: tuple[Section, ...]
     tree: Callable[[], Node]
@@ -68,16 +70,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Work = Callable[..., R]
-"""A function of a module, called as `work(shard, name, progress, …)` for a member of a data set, or for a file, whose
-name is empty; see `Shard.borrowed`."""
+"""Module-level function, called as `work(shard, name, progress, …)` for a member of a data set, or for a file with an
+empty name; see `Shard.borrowed`."""
 
 
 class ShardTasks(Protocol):
+    """Workers in other processes or on other machines; see `TaskPool`."""
+
     def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
-        """Do some work on every shard, and give the results in order."""
+        """Run a function on every shard, and yield the results in order."""
 
 
 def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Run a method within a budget; the file counts with its stored size, even if it was read before."""
+
     @wraps(function)
     def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
         with budgeted():
@@ -101,25 +107,24 @@ class Shard(Displayed, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
-        format: The name of its format.
-        key_form: The keys of the format as bytes or numbers.
-        version: The version of its format, as the file states it.
-        title: Format and version for people, set by opening: `Xet xorb v1`, `DES archive, 8 shards`.
-        why: How the format was recognised.
+        format: Name of its format.
+        key_form: Keys of the format as bytes or numbers.
+        version: Version of its format, as stored in the file.
+        title: Format and version for people: `Xet xorb v1`, `DES archive, 8 shards`.
+        why: Evidence of the detection.
         source: The file; None for a data set.
-        sections: The coarse parts of the file; they tile it.
-        damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
-        tape: The requests that were made for it, when it is remote.
-        meanings: What the values are that the steps of its lookups name.
-        chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
-        isolated: Process that runs decoders written in C; None where they run in this one.
-        tasks: Workers for work on each shard of a data set; None for threads of this process.
-        opened_at: The path or address that it was opened by; empty for bytes.
-        opened_with: Options for its remote files; None: the defaults.
-        jobs: How many members or objects are worked on at the same time where all of them are: one after the other
-            where they are near, several where each answer takes its time.
-        decodes_to_verify: Whether `verify` runs decoders of contents, which an own process should run: see `isolate`.
-        no_loads: Why `loads` is empty, in a sentence.
+        sections: Coarse parts that tile the file.
+        damage: Error of opening; then only a part of the tree is available.
+        tape: Request log, if it is remote.
+        meanings: Meanings of the values in steps of its lookups.
+        chosen: Options of the caller of `open`, by name; also the format, if it was given.
+        isolated: Process that runs decoders written in C; None if they run in this one.
+        tasks: Workers for each shard of a data set; None for threads of this process.
+        opened_at: Path or address that was opened; empty for bytes.
+        opened_with: Options for its remote files; None for defaults.
+        jobs: Number of members or objects processed in parallel by operations on all of them.
+        decodes_to_verify: Whether `verify` runs decoders, which should be isolated; see `isolate`.
+        no_loads: Reason why `loads` is empty, one sentence.
     """
 
     format: str
@@ -143,6 +148,7 @@ class Shard(Displayed, ABC):
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
     def __init_subclass__(cls, **named: Any) -> None:
+        """Wrap the operations of every format with a budget."""
         super().__init_subclass__(**named)
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
@@ -152,65 +158,65 @@ class Shard(Displayed, ABC):
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
-        """Return the uses of the bytes; they add up to the size of the file. Reads nothing."""
+        """Uses of the bytes; they add up to the size of the file. Reads nothing."""
         from shardcore.model.byte_shares import budget as section_shares
 
         return section_shares(self.sections)
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Return the loads of the format: what is counted per place, and how many bytes that reads."""
+        """Loads of the format: the counted slots or parts, and the bytes that counting reads."""
         return ()
 
     @property
     @abstractmethod
     def objects(self) -> Objects:
-        """All objects, as columns. Having them reads nothing; their length, slices and keys read what they need."""
+        """All objects as columns. Reads nothing; their length, slices and keys read what they need."""
 
     @property
     def listing(self) -> Objects | None:
-        """The objects, when how many they are is known without reading; else None, until `load_index`."""
+        """The objects, if their number is known without reading; else None until `load_index`."""
         objects = self.objects
         return objects if objects.counted else None
 
     @property
     @abstractmethod
     def tree(self) -> Node:
-        """The root of the node tree of the file; grows with `load_index`."""
+        """Root of the node tree of the file; grows with `load_index`."""
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The header and footer fields, `section.field` to value, in the order of their bytes."""
+        """Fields of header and footer, `section.field` to value, in byte order."""
         return {}
 
     @property
     def declared_objects(self) -> int | None:
-        """Return the number of objects that the file declares; None if only reading more tells."""
+        """Number of objects that the file declares; None if that needs more reads."""
         listing = self.listing
         return None if listing is None else len(listing)
 
     @property
     def loaded(self) -> bool:
-        """Return whether `load_index` has been done; True where opening reads everything."""
+        """True after `load_index`, or if opening reads everything."""
         return True
 
     @property
     def size(self) -> int | None:
-        """Bytes of the file, or of all shards of a data set; None where these are not known without opening them."""
+        """Bytes of the file, or of all shards of a data set; None if unknown without opening them."""
         return None if self.source is None else self.source.size
 
     @property
     def index_bytes(self) -> int:
-        """Return how many bytes `load_index` has to read, about."""
+        """Approximate number of bytes that `load_index` reads."""
         return 0
 
     @property
     def index_cost(self) -> int:
-        """Return `index_bytes`, or more where many files are opened for few bytes: for decisions, never shown."""
+        """As `index_bytes`, plus a cost per file; for decisions, never displayed."""
         return self.index_bytes
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Read what is needed to explain every byte and to sort the objects; nothing where opening read it.
+        """Read the index, which is needed to explain every byte and to sort the objects.
 
         Raises:
             ShardError: The index is damaged, or the bytes cannot be read.
@@ -218,28 +224,28 @@ class Shard(Displayed, ABC):
         progress(1, 1)
 
     def reading_all(self) -> AbstractContextManager[object]:
-        """Return the context in which all contents are read; of a remote file, a few large ranges are begun."""
+        """Return a context for reading all contents; a remote file is then fetched in a few large ranges."""
         return WholeFiles(self.source)
 
     def parse_key(self, text: str) -> Any:
-        """Return what the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.
+        """Parse and hash the text of a key, once. `str` of the result is the text.
 
         Raises:
-            UsageError: The key is not of the format's form.
+            UsageError: The key is malformed.
         """
         return text
 
     @abstractmethod
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Find a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
+        """Find a parsed key, reading through `look` and recording each step; used by `find` and `trace`.
 
         Raises:
-            KeyAbsent: The key is not there.
-            FormatError: The shard is damaged where the lookup needs it.
+            KeyAbsent: The key was not found.
+            FormatError: The shard is damaged where the lookup reads.
         """
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all objects with a parsed key; empty when there is none."""
+        """Return all objects with a parsed key; may be empty."""
         try:
             return (self.lookup(key, Look()),)
         except KeyAbsent:
@@ -247,24 +253,24 @@ class Shard(Displayed, ABC):
 
     @abstractmethod
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the decoded content in pieces.
+        """Return the uncompressed content in pieces.
 
         Raises:
-            FormatError: The stored bytes are damaged.
-            ExternalMissing: The content lies elsewhere and is not there.
+            FormatError: The stored bytes are corrupt.
+            ExternalMissing: The content is in another file, which was not found.
             SourceError: The bytes cannot be read.
         """
 
     @abstractmethod
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the shard to a depth.
+        """Verify the shard to a depth.
 
         Raises:
             SourceError: The bytes cannot be read.
         """
 
     def key_text(self, key: Key) -> str:
-        """Return the text form of a key: hex digits of bytes, digits of a number; text is returned as it is.
+        """Return the text form of a key: hex digits of bytes, digits of a number; text is returned unchanged.
 
         Raises:
             UsageError: The format has no such keys.
@@ -272,14 +278,14 @@ class Shard(Displayed, ABC):
         return key if isinstance(key, str) else self.key_form.text(key, self.format)
 
     def raw_key(self, key: str) -> bytes | int | str:
-        """Return a key from its text form as the format stores it: the inverse of `key_text`.
+        """Return a key, given as text, in the form that the format stores: the inverse of `key_text`.
 
         Returns:
             The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
             that only their text distinguishes (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
 
         Raises:
-            UsageError: The key is not of the format's form.
+            UsageError: The key is malformed.
         """
         return self.key_form.raw(str(self.parse_key(key)))
 
@@ -288,6 +294,11 @@ class Shard(Displayed, ABC):
     @overload
     def __getitem__(self, key: tuple[AxisIndex, ...]) -> NDArray[Any]: ...
     def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
+        """Return the uncompressed content of a key; see `find` and `read`.
+
+        With a slice or coordinate per axis, `volume[0:64, 0:64, 12]`, return a box of the array that the chunks form;
+        see `ChunkGrid.read`.
+        """
         if not isinstance(key, tuple):
             return self.read(self.find(key))
         grid = self.chunk_grid()
@@ -296,6 +307,7 @@ class Shard(Displayed, ABC):
         return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
+        """Return whether `find` finds the key; UsageError if it is malformed."""
         try:
             self.find(key)
         except KeyAbsent:
@@ -303,6 +315,10 @@ class Shard(Displayed, ABC):
         return True
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of all objects as text, in row order; a repeated key is returned repeatedly.
+
+        Left out are unused and deleted rows, keys without text form, and tombstoned rows unless opened with `deleted`.
+        """
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
             states = self.objects.columns(rows).state
@@ -311,16 +327,16 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find(self, key: Key) -> ObjectRef:
-        """Return the object with this key; of several, the one that the reference would return.
+        """Return the object with this key; of several, the one that the reference implementation would return.
 
         Args:
-            key: Its text form, or the bytes or the number that the format stores: a sha256 or hash as 32 bytes, the
-                number of a chunk, a segment ID.
+            key: Its text form, or the bytes or number that the format stores: a sha256 or hash as 32 bytes, a chunk
+                number, a segment ID.
 
         Raises:
-            KeyAbsent: The key is not there.
-            UsageError: The key is not of the format's form.
-            FormatError: The shard is damaged where the lookup needs it.
+            KeyAbsent: The key was not found.
+            UsageError: The key is malformed.
+            FormatError: The shard is damaged where the lookup reads.
         """
         parsed = self.parse_key(self.key_text(key))
         with reading_for(ReadPurpose.LOOKUP):
@@ -328,12 +344,12 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
-        """Return all objects with this key; empty when there is none.
+        """Return all objects with this key; may be empty.
 
-        Where a key may have very many objects, they are created when they are used, as those of `objects`.
+        If a key may have very many objects, they are created lazily, as those of `objects`.
 
         Raises:
-            UsageError: The key is not of the format's form.
+            UsageError: The key is malformed.
         """
         parsed = self.parse_key(self.key_text(key))
         with reading_for(ReadPurpose.LOOKUP):
@@ -341,14 +357,14 @@ class Shard(Displayed, ABC):
 
     @_operation
     def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """Return the rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
+        """Return the rows of many keys, in their order; -1 for a key that was not found. May load the index.
 
         Args:
-            keys: As for `find`; an array of numbers, too.
+            keys: As for `find`, or an array of numbers.
 
         Raises:
-            UsageError: A key is not of the format's form.
-            FormatError: The shard is damaged where a key that was not found may be.
+            UsageError: A key is malformed.
+            FormatError: The shard is damaged where a missing key may be.
         """
         return self._find_many([self.key_text(key) for key in several(keys, "keys")])
 
@@ -363,56 +379,57 @@ class Shard(Displayed, ABC):
 
     @_operation
     def trace(self, key: Key) -> Trace:
-        """Return the lookup of a key, told step by step.
+        """Return the lookup of a key, step by step.
 
         Raises:
-            UsageError: The key is not of the format's form.
+            UsageError: The key is malformed.
             SourceError: The bytes cannot be read.
         """
         text = self.key_text(key)
         parsed = self.parse_key(text)
         with reading_for(ReadPurpose.LOOKUP):
-            return tell(text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections)
+            return record_lookup(
+                text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections
+            )
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return what can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
+        """Return the drawings of the file, or of one lookup: one tab each in the window. Reads nothing.
 
         Args:
-            trace: The lookup that is walked through; without it those that need none.
+            trace: The lookup to draw; without it, drawings that need none.
         """
         return ()
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the decoded content.
+        """Return the uncompressed content.
 
         Args:
             ref: An object, or its key.
-            limit: Most bytes that it may have.
+            limit: Maximum number of bytes.
 
         Raises:
-            KeyAbsent: The key is not there.
-            LimitExceeded: It is longer than `limit` bytes.
-            FormatError: The stored bytes are damaged.
+            KeyAbsent: The key was not found.
+            LimitExceeded: It has more than `limit` bytes.
+            FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
         return b"".join(bounded(self, self.ref_of(ref), limit))
 
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return an object as a NumPy array; read-only.
+        """Return an object as a read-only NumPy array.
 
-        Arrays are what the format states to be one (`array_layout`), and contents that are `.npy` files. A box of an
-        array of many chunks is read by slices instead: `shard[0:64, 0:64, 12]`.
+        Arrays are objects that the format declares as such (`array_layout`), and contents that are `.npy` files.
+        A box of an array of many chunks is read by slices instead: `shard[0:64, 0:64, 12]`.
 
         Args:
             ref: An object, or its key.
-            limit: Bytes that it may have, stored or decoded; nothing is read of an array that the format states to be
-                larger.
+            limit: Maximum bytes, stored or decoded; nothing is read if the declared array is larger.
 
         Raises:
-            UsageError: It is no array.
-            Unsupported: The elements are encoded in a way that is not decoded here.
+            UsageError: It is not an array.
+            Unsupported: The encoding of the elements is not supported.
             LimitExceeded: It has more than `limit` bytes.
-            FormatError: The stored bytes are damaged, or do not fit the array.
+            FormatError: The stored bytes are corrupt, or do not fit the array.
             SourceError: The bytes cannot be read.
         """
         wanted = self.ref_of(ref)
@@ -432,25 +449,25 @@ class Shard(Displayed, ABC):
         return layout.of(data)
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
-        """Return the first items of each column of a table, by the name of the column; None where this is not a table.
+        """Return the first items of each column of a table, by column name; None if this is not a table.
 
         Raises:
-            FormatError: A column is damaged.
+            FormatError: A column is corrupt.
             SourceError: The bytes cannot be read.
         """
         return None
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
-        """Return an object that is given by itself or by its key."""
+        """Return the object itself, or find it by its key."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
     @_ranged
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
+        """Return the bytes `[start, stop)` of the uncompressed content, cut at its end; decodes only what is needed.
 
         Raises:
-            LimitExceeded: The range is longer than `limit` bytes.
-            FormatError: The stored bytes are damaged.
+            LimitExceeded: The range has more than `limit` bytes.
+            FormatError: The stored bytes are corrupt.
             SourceError: The bytes cannot be read.
         """
         kept, at = bytearray(), 0
@@ -459,98 +476,95 @@ class Shard(Displayed, ABC):
         for piece in self.stream(ref):
             kept += piece[max(start - at, 0) : stop - at]
             if len(kept) > limit:
-                raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
+                raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
             at += len(piece)
             if at >= stop:
                 break
         return bytes(kept)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
-        """Begin to fetch what contents need beside the file, of which they are read soon; errors come then.
+        """Start fetching the other files that contents need; their errors are raised when contents are read.
 
         Args:
             refs: Objects of the shard, in the order in which they are read.
         """
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """Return whether `read_range` decodes no more of an object than the parts that the range touches."""
+        """Return whether `read_range` decodes only the parts of an object that the range touches."""
         return False
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a further content of an object, one of `ref.parts`.
+        """Return another content of an object, one of `ref.parts`.
 
         Raises:
             UsageError: The object has no such part.
         """
-        raise UsageError(f"{short(ref.key)} has no part {short(part)}; it has {', '.join(ref.parts) or 'none'}")
+        raise UsageError(f"{short(ref.key)} has no part {short(part)} (available: {', '.join(ref.parts) or 'none'})")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files that an object becomes when it is extracted: part to name, which need not be safe.
+        """Return the files of an extracted object: part to name, which may be unsafe.
 
-        The part `""` is the content itself. Of `ref.parts` those are left out that are no files of their own.
+        The part `""` is the content itself. Parts without a file of their own are left out.
 
         Raises:
-            ShardError: The member of a data set that holds the object cannot be opened.
+            ShardError: The member of the object cannot be opened.
         """
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return what comes before the content of an object in a file of that name: the header of its kind.
+        """Return the bytes that precede the content in a file of that name: a header of its kind.
 
         Raises:
-            SourceError: The bytes that tell it cannot be read.
+            SourceError: The bytes cannot be read.
         """
         return b""
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout of an object that the format states to be an array; None for other objects.
+        """Return the layout of an object that the format declares as an array; None for other objects.
 
         Raises:
-            FormatError: The format states one, but it is invalid.
+            FormatError: The declared layout is invalid.
         """
         return None
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the array that the chunks of the shard make up, as a grid of them; None where there is none.
+        """Return the array that the chunks of the shard form; None if there is none.
 
         Args:
-            scale: The name of a scale of a volume; empty for the one that is open.
+            scale: Name of a scale of a volume; default: the opened one.
 
         Raises:
             UsageError: There is no such scale.
-            ShardError: What describes the array cannot be read.
+            ShardError: The description of the array cannot be read.
         """
         return None
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return the address of the meshes of a segmentation and the key of a segment there; None where it has none.
+        """Return the address of the meshes of a segmentation, and the key of a segment there; None if there are none.
 
-        The key may be absent there.
+        The key may be missing there.
 
         Raises:
-            SourceError: What describes the meshes cannot be read.
+            SourceError: The description of the meshes cannot be read.
         """
         return None
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
+        """Return the geometry of an object that the format declares as a mesh, skeleton or annotations; else None.
 
         Args:
             ref: The object.
             data: Its whole content.
 
-        Returns:
-            Where parts of it are stored, in the words of this shard; None for other objects.
-
         Raises:
-            FormatError: The content is not what the format states.
+            FormatError: The content does not match the declaration.
         """
         return None
 
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
-        """Return the elements of an encoded array, one after the other, and their layout.
+        """Decode an encoded array; return its layout and elements.
 
         Args:
             ref: The object.
@@ -559,22 +573,20 @@ class Shard(Displayed, ABC):
             decoder: Runs decoders: `Shard.decoder`.
 
         Raises:
-            Unsupported: The encoding is not decoded here.
+            Unsupported: The encoding is not supported.
             FormatError: The content is invalid.
             LimitExceeded: The array is too large.
         """
-        raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+        raise Unsupported(f"array encoding {layout.encoding!r} is not supported")
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the parts of a content and where each is stored, in order; reads what tells it.
+        """Return the parts of a content and their locations, in order; may read.
 
-        Of an array that is stored encoded they are parts of its decoded elements (`decode_array`).
-
-        A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
-        that compress by blocks return these.
+        An uncompressed content is one part, and so is one with a source of decoded bytes. A block-compressed content
+        has one part per block. For an encoded array they are parts of its decoded elements (`decode_array`).
 
         Raises:
-            FormatError: The stored bytes are damaged.
+            FormatError: The stored bytes are corrupt.
             SourceError: They cannot be read.
         """
         if not ref.spans or ref.size <= 0:
@@ -585,14 +597,12 @@ class Shard(Displayed, ABC):
             try:
                 stored = Span(name, 0, ref.size) if self.bytes_of(name).size == ref.size else stored
             except ShardError:
-                # The shard has no source of these decoded bytes: the stored object is all there is to show.
+                # There is no source of these decoded bytes: return the stored object.
                 return (ContentPart(0, ref.size, stored),)
         return (ContentPart(0, ref.size, stored),)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return the metadata of an object as values of JSON, for packing it again. See `extract`.
-
-        Only what costs no more than the object's row.
+        """Return the metadata of an object as JSON values, for packing it again; costs no more than reading its row.
 
         Raises:
             ShardError: It is damaged, or the bytes cannot be read.
@@ -601,17 +611,17 @@ class Shard(Displayed, ABC):
 
     @property
     def parameters(self) -> str:
-        """Return the parameters that the file does not state itself, as JSON for `open(spec=...)`; or empty."""
+        """Parameters that the file does not contain, as JSON for `open(spec=...)`; or empty."""
         return ""
 
     @property
     def written_with(self) -> str:
-        """Return the parameters to write such a shard, as JSON text: `parameters`, or more if more is known."""
+        """Parameters for writing such a shard, as JSON text: `parameters`, and more if known."""
         return self.parameters
 
     @property
     def write_options(self) -> dict[str, Any]:
-        """Options for writing a shard like this one; `extract` notes them in its manifest."""
+        """Options for writing a shard like this one; `extract` stores them in its manifest."""
         try:
             return {"spec": json.loads(self.written_with)}
         except ValueError:
@@ -619,30 +629,30 @@ class Shard(Displayed, ABC):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Facts about all objects together, as values of JSON, by the names of options for writing.
+        """Metadata of all objects together, as JSON values, by the names of options for writing.
 
-        Converting gives them to a format that has such options, and reports those as lost that are mappings.
+        A conversion passes them to a format with such options, and reports lost mappings.
         """
         return {"spec": json.loads(self.written_with)} if self.written_with else {}
 
     @property
     def checksum(self) -> str:
-        """The name of the checksum or digest that every content has, such as `adler32` or `sha256`; empty for none."""
+        """Name of the checksum or digest of every content: `adler32`, `sha256`; empty for none."""
         return ""
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Return what speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
+        """Evidence for inferred `parameters`, one sentence each; empty if they are declared."""
         return ()
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """Return what inferred `parameters` leave open, a sentence each."""
+        """Ambiguities of inferred `parameters`, one sentence each."""
         return ()
 
     @property
     def views(self) -> tuple[str, ...]:
-        """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
+        """Keys of whole contents that are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
     @_operation
@@ -650,7 +660,7 @@ class Shard(Displayed, ABC):
         """Return a source of bytes of the shard, with its sections and its tree.
 
         Args:
-            name: As in `Span.source`: empty for the file, a sibling, or `@start-stop` for what bytes decode to.
+            name: As in `Span.source`: empty for the file, a file beside it, or `@start-stop` for decoded bytes.
 
         Raises:
             UsageError: There is no such source.
@@ -662,15 +672,15 @@ class Shard(Displayed, ABC):
         return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
-        raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
+        hint = "@A-B for the decoded bytes of A to B, or a file beside it that the tree shows"
+        raise UsageError(f"unknown source {short(str(name))}; a name is {hint}")
 
     def bytes_of(self, name: str) -> Source:
-        """Return the source behind a span's `source`; see `part`."""
+        """Return the source of a name in `Span.source`; see `part`."""
         return self.part(name).source
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """Return the sections of a source; they tile it. See `part`."""
+        """Return the sections of a source, which tile it; see `part`."""
         return self.sections if name == "" else self.part(name).sections
 
     def tree_of(self, name: str) -> Node:
@@ -679,7 +689,7 @@ class Shard(Displayed, ABC):
 
     @_operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path from a source to the smallest node that owns one of its bytes.
+        """Return the path from a source to the smallest node that contains a byte.
 
         Raises:
             UsageError: There is no such byte.
@@ -689,11 +699,11 @@ class Shard(Displayed, ABC):
             raise UsageError("a folder has no bytes: give one of its files")
         root = self.tree_of(source)
         if not root.span.covers(offset):
-            raise UsageError(f"there is no byte {offset:#x}; {source or 'the file'} has {root.span.size} bytes")
+            raise UsageError(f"no byte {offset:#x}: {source or 'the file'} has {root.span.size} bytes")
         return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to a byte from the root of the shard's tree: to decoded bytes through the node they come from.
+        """Return the path to a byte from the root of the shard; to decoded bytes through the node that stores them.
 
         Raises:
             UsageError: There is no such byte.
@@ -708,11 +718,11 @@ class Shard(Displayed, ABC):
         return path if depth is None else (*outer[: depth + 1], *path)
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Gather the rows of tables that refer to some bytes; see `shardcore.operations.references`."""
+        """Collect the table rows that refer to a span; see `shardcore.operations.references`."""
 
     @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """Return what owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
+        """Return the owners of the bytes `[start, stop)` of a source, for painting; consistent with `explain`.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -721,13 +731,13 @@ class Shard(Displayed, ABC):
 
     @_operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
-        """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
+        """Return the paths of the fields that begin in the bytes `[start, stop)` of a source.
 
         Args:
             start: First byte.
             stop: One past the last byte.
-            source: Which source.
-            limit: Number of fields given at most: the first ones.
+            source: Name of the source.
+            limit: Maximum number of fields; the first ones are returned.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -735,10 +745,10 @@ class Shard(Displayed, ABC):
         return fields_of(self.tree_of(source), start, stop, limit)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
-        """Run decoders written in C in a process of their own from now on, which ends with the shard.
+        """Run decoders written in C in a separate process from now on, which ends with the shard.
 
         Args:
-            decoder: A process that its owner ends, instead of an own one.
+            decoder: A process owned by the caller; default: a new one.
         """
         if self.isolated is None:
             from shardcore.codecs.isolated import IsolatedDecoder
@@ -748,45 +758,45 @@ class Shard(Displayed, ABC):
 
     @property
     def decoder(self) -> TaskRunner:
-        """Return what runs the tasks of `codecs.isolated`: in a process of their own where `isolated` is set."""
+        """Runner of the tasks of `codecs.isolated`: a separate process if `isolated` is set."""
         from shardcore.codecs.isolated import run_task
 
         return run_task if self.isolated is None else self.isolated.run
 
     @contextmanager
     def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
-        """Return the member of that name while it is needed; a file has itself, under an empty name.
+        """Yield a member while it is needed; a single file yields itself for an empty name.
 
         Args:
-            name: The name of the member.
-            keep: Whether it stays open, because it is needed again soon.
+            name: Name of the member.
+            keep: Whether it stays open.
 
         Raises:
             ShardError: It cannot be opened.
         """
         if name:
-            raise UsageError(f"no file is called {short(name)} here")
+            raise UsageError(f"no file {short(name)} here")
         yield self
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
-        """Verify a member; see `borrowed`."""
+        """Verify a borrowed member; see `borrowed`."""
         return member.verify(depth, progress)
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None where it has to be opened."""
+        """Return the report of a small intact member without opening it; None if it must be opened."""
         return None
 
     def tickets(self, *, keys: bool = False) -> list[ShardTicket]:
-        """Return what it takes to open each shard of a data set elsewhere, in order; a file has one ticket.
+        """Return a ticket per shard of a data set, in order, for opening it elsewhere; a file has one ticket.
 
         Args:
-            keys: Whether credentials may be in the tickets; by default a profile, or the keys of the worker, serve.
+            keys: Whether tickets may contain credentials; default: workers use a profile or their own credentials.
 
         Raises:
-            UsageError: It was opened from bytes, or credentials would be in the tickets.
+            UsageError: It was opened from bytes, or tickets would contain credentials.
             SourceError: The shards cannot be listed.
         """
-        # By name: what opens shards stands above them.
+        # Imported by name: the opening layer is above this module.
         found: list[ShardTicket] = import_module("shardcore.shards.ticket_opening").tickets_of(self, keys=keys)
         return found
 
@@ -799,24 +809,23 @@ class Shard(Displayed, ABC):
         in_flight: int | None = None,
         keys: bool = False,
     ) -> Generator[R | ShardError]:
-        """Call a function for each shard of a data set; give the results in order, of a failed one its `ShardError`.
+        """Call a function for each shard of a data set; yield results in order, or the `ShardError` of a failed one.
 
-        Few tasks are under way at any time. One slow shard does not hold up the work on the others. The work ends when
-        the generator is closed, or when the check of `stopped_by` raises; what runs in another process or machine then
-        comes to its end first.
+        Few tasks run at any time, and a slow shard does not block the others. Closing the generator, or an exception
+        from the check of `stopped_by`, stops the work; tasks in other processes or machines first run to their end.
 
         Args:
-            function: Called with the opened shard. For processes and clusters it can be pickled, as its result.
-            executor: Any executor of `concurrent.futures`, such as Dask's `client.get_executor()`; None: threads of
-                this process, `Shard.jobs` of them.
-            batch: Shards of one task at most.
-            in_flight: Tasks that are under way at most; None: twice the number of workers.
-            keys: Whether credentials may be sent to another machine, which is done over TLS only.
+            function: Called with the opened shard. For processes and clusters, it and its result must be picklable.
+            executor: Any executor of `concurrent.futures`, such as Dask's `client.get_executor()`; default: threads of
+                this process, as many as `Shard.jobs`.
+            batch: Maximum number of shards per task.
+            in_flight: Maximum number of submitted tasks; default: twice the number of workers.
+            keys: Whether credentials may be sent to other machines, over TLS only.
 
         Raises:
             UsageError: The shards cannot be opened elsewhere.
             SourceError: The shards cannot be listed.
-            Cancelled: The caller does not want the results any more.
+            Cancelled: The caller cancelled.
         """
         mapped = import_module("shardcore.shards.task_pool").map_shards
         results: Generator[R | ShardError] = mapped(
@@ -825,7 +834,7 @@ class Shard(Displayed, ABC):
         return results
 
     def close(self) -> None:
-        """Close the source, and end the process of `isolate`."""
+        """Close the source, and stop the process of `isolate`."""
         if self.source is not None:
             self.source.close()
         self._close_decoder()
@@ -865,6 +874,8 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
 
 
 def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
+    """Run `verify` within a budget; on a limit or a lost source, a report of the part before is attached."""
+
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         with budgeted(), collecting() as collected:
@@ -897,13 +908,15 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
 
 
 def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    """Convert unforeseen exceptions of `stream` to errors of the library; the budget is that of the consumer."""
+
     @wraps(stream)
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
         count_source(shard.source)
         try:
             yield from stream(shard, ref)
         except KeyAbsent:
-            raise  # a `KeyError` too
+            raise  # also a `KeyError`, which is unforeseen below
         except UNFORESEEN as error:
             raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
 
@@ -925,7 +938,7 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "tree": _property,
     **dict.fromkeys(_READING, _operation),
 }
-"""The methods of a shard that read, and how each is given its budget."""
+"""Methods that read, with the wrapper that adds a budget."""
 
 
 _PURPOSES = {
@@ -938,7 +951,8 @@ _PURPOSES = {
 """Purpose of reads by section; default: content."""
 
 
-def tell_purposes(shard: Shard) -> None:
+def label_requests(shard: Shard) -> None:
+    """Label the requests of a remote shard by the sections that they read."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]
@@ -947,11 +961,12 @@ def tell_purposes(shard: Shard) -> None:
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
+    """Yield the content of an object; LimitExceeded if it declares or has more bytes than the limit."""
     if limit is not None and ref.size > limit:
         raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
     total = 0
     for piece in shard.stream(ref):
         total += len(piece)
         if limit is not None and total > limit:
-            raise LimitExceeded(f"{ref.key} has over {plural(limit, 'byte')}; that is the limit")
+            raise LimitExceeded(f"{ref.key} has more than the limit of {plural(limit, 'byte')}")
         yield piece

@@ -1,4 +1,4 @@
-"""Content of a step that is drawn: values, records that are read, byte strings that are compared."""
+"""Content of a drawn step: values, records that are read, byte strings that are compared."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
+    """Fields of a record that a step reads; `relative` if offsets are not relative to the beginning of the file."""
+
     record: Record
     start: int
     values: Mapping[str, Any]
@@ -22,6 +24,8 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
+    """Two byte strings that a step compares; `words` shows little-endian 8-byte words, as for hashes of Xet."""
+
     title: str
     wanted: bytes
     stored: bytes
@@ -31,11 +35,12 @@ class Compared:
 
 
 Shown: TypeAlias = "Fields | Compared | Figure"
-"""Additional figure of a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepValue:
+    """Value of a drawn step: `span` is where it is stored, `target` the offset that it refers to."""
+
     name: str
     text: str
     meaning: str = ""
@@ -45,6 +50,8 @@ class StepValue:
 
 @dataclass(frozen=True, slots=True)
 class StepContent:
+    """Content of a drawn step; `inputs` are bytes of earlier steps."""
+
     title: str
     caption: str
     spans: Sequence[Span]

@@ -1,4 +1,4 @@
-"""The drawing of one step of a lookup, made from the values, spans and figures that the step declares."""
+"""Default drawing of a lookup step: its figures, values, and rulers of the bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier st
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
 
 VALUES = ("Values", "Computed values")
-"""Titles of the table of values: of a step that reads bytes, and of one that computes."""
+"""Titles of the table of values: of a step that reads, and of one that computes."""
 
 _MOST_SECTIONS = 8
 _MOST_SPANS = 6
@@ -30,7 +30,7 @@ _WORD = 8
 _LETTERS = 72
 _COLUMNS = 3
 _NARROW = 12
-"""A span of less than this fraction of the file is drawn again on a ruler of its own, if it has parts."""
+"""A span with parts that is narrower than 1/n of the file gets its own ruler."""
 
 _ROLE_TONES = {
     FieldRole.OFFSET: Tone.POINTER,
@@ -81,7 +81,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
         headings = ("name", "value", "meaning") if any(row[2].text for row in shown) else ("name", "value")
         cut = tuple(row[: len(headings)] for row in shown)
         title = VALUES[not step.spans]
-        # Arrows from fields to the ruler do not go around the values.
+        # The ruler is placed next to the fields, so that arrows do not cross the values.
         first = any(target.section for target in found)
         figures.insert(0 if first else len(figures), Table(title, headings, cut))
     figures += rulers
@@ -100,6 +100,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
 
 
 def _at_the_end(figure: Figure, stage: int) -> Figure:
+    """Delay the values of a figure to the last stage of a walk; sections are always shown."""
     late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
     if isinstance(figure, Table):
         return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
@@ -183,6 +184,7 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
 
 
 def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
+    """Return a ruler of the file, and rulers of spans that are too narrow on it or in another source."""
     rulers: list[Figure] = []
     left = _MOST_SPANS
     for source in dict.fromkeys(span.source for span in step.spans):
@@ -257,6 +259,7 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
 
 
 def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
+    """Return the name of the item at a target: bytes of the step or a section that begin there, else a mark."""
     if any(span.start == target.byte and span.size and not span.source for span in spans):
         return f"bytes at {target.byte}"
     if target.section and any(one.start == target.byte and one.size for one in sections):
@@ -265,6 +268,7 @@ def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section])
 
 
 def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
+    """Return the non-empty sections; of very many, the largest and those that contain the spans."""
     solid = [section for section in sections if section.size]
     if len(solid) <= _MOST_SECTIONS:
         return solid

@@ -1,4 +1,4 @@
-"""Grid of the chunks of a shard: they are read in parallel, and each element has its stored bytes."""
+"""Grid of the chunks of a shard: parallel reads, and stored bytes per element."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ THREADS = min(os.cpu_count() or 1, 4)
 """Threads that read and decompress chunks of local files."""
 
 TOGETHER_BYTES = 1 << 20
-"""Bytes of the chunks of local files that a thread reads together: for each small one alone it would mostly wait."""
+"""Bytes of small local chunks that a thread reads together; single ones would mostly wait."""
 
 
 class StoredGrid(ChunkGrid):
+    """Grid of the chunks of a shard or data set, which must stay open."""
+
     shard: Shard
 
     @abstractmethod
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
-        """Return the objects that cells are, in their order; None where one is not stored, else why it is not found."""
+        """Return the objects of cells, in order; None if a cell is not stored, or the error of its lookup."""
 
     @abstractmethod
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
@@ -44,6 +46,10 @@ class StoredGrid(ChunkGrid):
         """
 
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
+        """Yield cells with their elements, in order, reading several at a time and neighbours with one request.
+
+        A cell that is not stored is yielded with None, and an unreadable one with its error.
+        """
         wanted = list(cells)
 
         def read(one: tuple[GridCell, ObjectRef | ShardError | None]) -> tuple[GridCell, Chunk]:
@@ -70,6 +76,12 @@ class StoredGrid(ChunkGrid):
             yield from batch
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
+        """Return where an element is stored; reads the index and, if compressed, the chunk.
+
+        Raises:
+            UsageError: The element is outside the array.
+            ShardError: The chunk is corrupt, or cannot be read.
+        """
         cell = self.cell_of(index)
         ref = self.refs([cell])[0]
         if isinstance(ref, ShardError):
@@ -85,7 +97,7 @@ class StoredGrid(ChunkGrid):
         inside = [at - first for at, first in zip(index, cell.box.begin, strict=True)]
         start, stop = layout.bytes_of((*inside, *(0,) * len(self.inner)))
         if ref.size < 0:
-            # The index does not state the size of compressed chunks; the layout does where they are raw.
+            # The index does not contain uncompressed sizes; for raw chunks the layout has them.
             size = layout.nbytes if layout.encoding == RAW else len(self.shard.read(ref))
             ref = replace(ref, size=size)
         return self._stored(ElementLocation(index, cell, ref, start, stop))

@@ -1,4 +1,4 @@
-"""Work on the shards of a data set in other threads, processes or machines: any executor of `concurrent.futures`."""
+"""Work on the shards of a data set by threads, processes or machines: any executor of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -35,26 +35,36 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 BATCH = 32
-"""Shards of one task at most: a task of a cluster costs about a millisecond beside its work."""
+"""Maximum shards per task; a task of a cluster has about 1 ms overhead."""
 
 BATCH_BYTES = 1 << 30
-"""Bytes of the shards of one task, if it has several."""
+"""Maximum bytes of the shards of one task, if it has several."""
 
 FEW_TASKS = 4
-"""Tasks for each worker at least, as far as the shards allow."""
+"""Minimum tasks per worker, if there are enough shards."""
 
 UNKNOWN_WORKERS = 16
-"""Workers that an executor is taken for that does not state how many it has."""
+"""Assumed number of workers of an executor that does not state it."""
 
 AHEAD = 16
-"""Tasks that may be done before their turn comes, for each one that is under way: a slow shard holds up only its own
-result."""
+"""Finished tasks that may wait for their turn, per running task, so that a slow shard delays only its own result."""
 
 MOST_LOST = 3
-"""Times in a row that processes may end before any task is done."""
+"""Maximum consecutive losses of processes without a finished task."""
 
 
 class TaskPool:
+    """Executor with the rules for submitting work on shards.
+
+    Args:
+        executor: Any executor of `concurrent.futures`: threads, processes, or Dask's `client.get_executor()`.
+        batch: Maximum number of shards per task.
+        in_flight: Maximum number of submitted tasks; default: twice the number of workers.
+        keys: Whether tasks may contain credentials.
+        state: Results of an earlier run; new ones are added.
+        renewed: Returns a replacement for an executor whose processes ended; default: none.
+    """
+
     def __init__(
         self,
         executor: Executor,
@@ -66,7 +76,7 @@ class TaskPool:
         renewed: Callable[[], Executor] | None = None,
     ) -> None:
         if batch < 1 or (in_flight is not None and in_flight < 1):
-            raise UsageError("a task has at least one shard, and at least one task is under way")
+            raise UsageError("batch and in_flight must be at least 1")
         self._executor, self._renewed = executor, renewed
         self.workers = workers_of(executor)
         self.batch, self.state = batch, state
@@ -117,11 +127,12 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _check_sendable(self, *parts: Any) -> None:
+        """Refuse what cannot be pickled; Dask can send functions of a notebook as well."""
         if isinstance(self._executor, ProcessPoolExecutor):
             try:
                 pickle.dumps(parts)
             except Exception as error:
-                text = f"this cannot be sent to another process ({short(str(error))}): a function belongs to a module"
+                text = f"this cannot be sent to another process ({short(str(error))}): define the function in a module"
                 raise UsageError(text) from error
 
     def each(
@@ -133,6 +144,10 @@ class TaskPool:
         own: Sequence[tuple[Any, ...]] = (),
         only: Callable[[Any], R | None] = lambda own: None,
     ) -> Generator[R | ShardError]:
+        """Run a function on each shard; yield the results in order, or the error of a shard.
+
+        `own` are more arguments per shard. `only` returns a result for own arguments that need no work, else None.
+        """
         self._check_sendable(work, given)
         asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
@@ -165,6 +180,7 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the shards of each task: few if they are large, so that a lost worker costs little."""
         most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
         for number in numbers:
             if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
@@ -177,6 +193,8 @@ class TaskPool:
 
 
 class _Asked(Generic[R]):
+    """Work on shards as calls of an executor; `tickets` is empty if it runs in this process."""
+
     def __init__(
         self,
         shard: Shard,
@@ -194,6 +212,7 @@ class _Asked(Generic[R]):
 
     @cached_property
     def marks(self) -> list[str]:
+        """Identity of the work on each shard; see `mark_of`."""
         return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
     def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:
@@ -221,6 +240,8 @@ class _Asked(Generic[R]):
 
 
 class TaskLimits:
+    """Limits of requests and bytes, divided among tasks; a task returns the unused part of its share."""
+
     def __init__(self, remote: RemoteOptions | None, log: RequestLog | None) -> None:
         self._remote = remote
         self._left: list[int | None] = [None, None]
@@ -235,10 +256,14 @@ class TaskLimits:
         return self._left != [None, None]
 
     def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
+        """Return the tickets of a task with their share of the limits; BudgetSpent if nothing is left.
+
+        `left` is the number of shards not submitted yet, including these.
+        """
         if self._remote is None or not self.limited:
             return tickets
         if any(some is not None and some < len(tickets) for some in self._left):
-            raise BudgetSpent("the limits leave nothing for the shards to come", remedy=Remedy.LIMIT_REQUESTS)
+            raise BudgetSpent("the request limits leave nothing for the remaining shards", remedy=Remedy.LIMIT_REQUESTS)
         each = [None if some is None else max(some // left, 1) for some in self._left]
         self._left = [
             None if some is None or part is None else some - part * len(tickets)
@@ -249,6 +274,7 @@ class TaskLimits:
         return [replace(ticket, options={**ticket.options, "remote": mine}) for ticket in tickets]
 
     def spend(self, first: int, used: tuple[int, ...], count: int) -> None:
+        """Return the unused share of a task to the pool; a lost task returns nothing."""
         for at, share in enumerate(self._shares.pop(first, ())):
             if (left := self._left[at]) is not None and share is not None:
                 self._left[at] = left + max(share * count - used[at], 0)
@@ -262,7 +288,7 @@ def _outcome(future: Future[R]) -> R | ShardError:
     except CancelledError as error:
         return _worker_lost(error)
     except Exception as error:
-        # Dask gives a task up that was on several workers when they ended.
+        # Dask gives up a task after several of its workers ended.
         if type(error).__name__ == "KilledWorker":
             return _worker_lost(error)
         raise
@@ -273,6 +299,7 @@ def _worker_lost(error: BaseException) -> RemoteError:
 
 
 def workers_of(executor: Executor) -> int:
+    """Return the number of tasks that an executor runs in parallel; `UNKNOWN_WORKERS` if it does not state it."""
     stated = getattr(executor, "_max_workers", None)
     if isinstance(stated, int):
         return stated
@@ -282,6 +309,7 @@ def workers_of(executor: Executor) -> int:
 
 
 def check_encrypted(executor: Executor) -> None:
+    """Refuse to send credentials over an unencrypted connection."""
     scheduler = getattr(getattr(executor, "_client", None), "scheduler", None)
     if not str(getattr(scheduler, "address", "")).startswith("tls://"):
         raise UsageError("credentials are sent to a cluster over TLS only: its address begins with tls://")
@@ -289,8 +317,9 @@ def check_encrypted(executor: Executor) -> None:
 
 @contextmanager
 def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[TaskPool]:
+    """Start processes on this machine; one that ends early is replaced, and its shards are processed again."""
     context = SafeContext()
-    # Plain memory: an event has a lock, and a process that is killed while it holds it would hold up all others.
+    # Shared memory without a lock: a process killed while holding the lock of an event would block all others.
     over = context.RawValue("b", 0)
     pools: list[ProcessPoolExecutor] = []
 
@@ -307,6 +336,7 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
 
 
 def begin_worker(over: c_byte) -> None:
+    """Let a worker process end at its next read once its parent no longer needs it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def check() -> None:
@@ -317,11 +347,11 @@ def begin_worker(over: c_byte) -> None:
 
 
 _stops = ExitStack()
-"""Lasts as long as the process."""
 
 
 @contextmanager
 def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = None) -> Iterator[TaskPool]:
+    """Connect to a Dask scheduler at `tcp://…`, `tls://…` or `HOST:PORT`; SourceError if it does not answer."""
     distributed = optional("distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
@@ -338,7 +368,7 @@ def usual_processes() -> int:
 
 
 CONNECT = "10s"
-"""Time in which a scheduler answers."""
+"""Timeout of connecting to a scheduler."""
 
 
 def map_shards(

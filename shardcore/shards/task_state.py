@@ -1,4 +1,4 @@
-"""State of a run over many shards: a line of JSON for each shard that is done, so that a later run goes on."""
+"""State of a run over many shards: one line of JSON per finished shard, so that a later run can resume."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ PACKAGE = "shardcore."
 
 
 def mark_of(work: Callable[..., Any], ticket: ShardTicket, given: tuple[Any, ...]) -> str:
+    """Return an identity of the work on a shard; depends on its size, the options and the arguments."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     facts = [work.__module__, work.__qualname__, ticket.uri, ticket.format, ticket.name, ticket.size, options, given]
     return hashlib.sha256(json.dumps(to_plain(facts, compared=True), sort_keys=True).encode()).hexdigest()
 
 
 class TaskState:
+    """Results by identity of the work, in an append-only file. Errors are not stored."""
+
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Any] = {}
         try:
             self._file = path.open("a+b")
         except OSError as error:
-            raise SourceError(f"cannot keep the state in {path}: {reason_of(error)}") from error
+            raise SourceError(f"cannot store the state in {path}: {reason_of(error)}") from error
         try:
             self._read(path)
         except BaseException:
@@ -49,10 +52,10 @@ class TaskState:
                 if line.endswith(b"\n"):
                     self._take(path, number, line)
                     kept += len(line)
-            # A run that was killed may leave half a line at the end.
+            # A killed run may leave an incomplete last line.
             self._file.truncate(kept)
         except OSError as error:
-            raise SourceError(f"cannot keep the state in {path}: {reason_of(error)}") from error
+            raise SourceError(f"cannot store the state in {path}: {reason_of(error)}") from error
 
     def _take(self, path: Path, number: int, line: bytes) -> None:
         try:
@@ -62,6 +65,7 @@ class TaskState:
             raise UsageError(f"{path}, line {number}: not the state of a run") from None
 
     def found(self, marks: Sequence[str]) -> dict[int, Any]:
+        """Return the stored results, by the index of their mark; UsageError for another version of the program."""
         return {number: from_plain(self._lines[mark]) for number, mark in enumerate(marks) if mark in self._lines}
 
     def note(self, mark: str, result: Any) -> None:
@@ -71,13 +75,17 @@ class TaskState:
             self._file.write(json.dumps({"done": mark, "result": to_plain(result)}).encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            raise SourceError(f"cannot keep the state in {self._file.name}: {reason_of(error)}") from error
+            raise SourceError(f"cannot store the state in {self._file.name}: {reason_of(error)}") from error
 
     def close(self) -> None:
         self._file.close()
 
 
 def to_plain(value: Any, *, compared: bool = False) -> Any:
+    """Convert dataclasses, enumerations, arrays and bytes to JSON values; TypeError for other objects.
+
+    With `compared`, fields that are excluded from comparison are left out.
+    """
     plain = partial(to_plain, compared=compared)
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
         return value
@@ -102,10 +110,11 @@ def to_plain(value: Any, *, compared: bool = False) -> Any:
 
 
 def from_plain(value: Any) -> Any:
+    """Invert `to_plain`; UsageError for other values."""
     try:
         return _restored(value)
     except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError, binascii.Error) as error:
-        raise UsageError("the state is not of this version of the program") from error
+        raise UsageError("the state was written by another version of the program") from error
 
 
 def _restored(value: Any) -> Any:
@@ -136,6 +145,7 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 @cache
 def _class_of(name: str) -> Any:
+    """Return a dataclass or enumeration of this library; no other class may be named in a file."""
     module, _, qualified = name.partition(":")
     if not module.startswith(PACKAGE):
         raise ValueError(name)

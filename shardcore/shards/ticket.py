@@ -1,4 +1,4 @@
-"""Ticket of a shard: what it takes to open it again, in any process, without a listing."""
+"""Ticket of a shard: picklable data that opens it again in any process, without a listing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShardTicket:
-    """All that opening one shard needs; it can be pickled, and holds nothing open.
+    """Picklable description for opening one shard; holds nothing open.
 
     Attributes:
         uri: The file, or the folder of the data set.
-        format: The name of the format.
-        options: Options for opening, by name; `remote` is how remote things are reached.
-        name: The name of the shard in its data set; empty for a file that is opened by itself.
-        size: Bytes of the shard; -1 where they are unknown.
+        format: Name of the format.
+        options: Options for opening, by name; `remote` are the options for remote files.
+        name: Name of the shard in its data set; empty for a single file.
+        size: Bytes of the shard; -1 if unknown.
     """
 
     uri: str
@@ -41,13 +41,13 @@ class ShardTicket:
 
     @property
     def remote(self) -> RemoteOptions | None:
-        """Return how remote things are reached for it; None as usual."""
+        """Options for remote files; None for defaults."""
         found: RemoteOptions | None = self.options.get("remote")
         return found
 
     @property
     def has_keys(self) -> bool:
-        """Return whether keys, a login or a signed query are in it."""
+        """True if it contains keys, a login or a signed query."""
         texts = [self.uri, *(value for value in self.options.values() if isinstance(value, str))]
         return bool(self.remote and self.remote.access_key) or any(
             is_address(text) and without_secrets(text) != text for text in texts
@@ -55,17 +55,20 @@ class ShardTicket:
 
 
 def check_keys(ticket: ShardTicket) -> None:
+    """Refuse a ticket with credentials: clusters keep tasks in the memory and logs of other machines."""
     if ticket.has_keys:
         raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
 
 
 def folder_address(folder: str, opened_at: str) -> str:
+    """Return the address of a folder for other processes, with the login or signature of `opened_at`."""
     if not (is_address(folder) and is_address(opened_at)):
         return absolute(folder)
     return parse_address(folder).with_login_of(parse_address(opened_at)).text
 
 
 def as_named(error: ShardError, where: str) -> ShardError:
+    """Return an error with the path as the caller named it instead of the absolute one."""
     error.message = error.message.replace(absolute(where), where)
     error.args = (error.message, *error.args[1:])
     return error

@@ -1,4 +1,4 @@
-"""Tickets of the shards of a data set, opening them again in any process, and work on them there."""
+"""Creation of tickets, opening them in any process, and work on their shards there."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ def _plain(value: Any) -> Any:
 
 
 class ListedFolder(Folder):
+    """Folder with a fixed listing; everything else is delegated to the folder itself."""
+
     def __init__(self, base: Folder, files: Sequence[Entry], tape: RequestLog | None = None) -> None:
         self._base, self._files = base, tuple(files)
         self.tape = tape
@@ -108,7 +110,7 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
     Raises:
         ShardError: It cannot be opened.
     """
-    found = opened_set(ticket, tape)
+    found = open_ticket_set(ticket, tape)
     if not isinstance(found, DataSet) or not ticket.name:
         return found
     try:
@@ -122,12 +124,13 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
         own()
         found.close()
 
-    # The data set lives as long as its only member.
+    # Close the data set with its only member.
     shard.close = close  # type: ignore[method-assign]
     return shard
 
 
-def opened_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
+def open_ticket_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
+    """Return the file of a ticket, or a data set with this one member; see `open_ticket`."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     if not ticket.name:
         return open_shard(ticket.uri, format=ticket.format, remote=ticket.remote, tape=tape, **options)
@@ -146,13 +149,14 @@ def _as_folder(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult(Generic[R]):
+    """Picklable results of a task, one per ticket, and its requests; `log` is None if they are logged already."""
+
     results: list[R | ShardError]
     log: LogShare | None = None
 
 
-def run_tickets(
-    work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]
-) -> TaskResult[R]:
+def run_tickets(work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]) -> TaskResult[R]:
+    """Run a function on each shard, one after the other: the body of a task. `given` are arguments per shard."""
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()
@@ -165,11 +169,12 @@ def run_tickets(
 
 
 def _check_plain(done: TaskResult[Any]) -> None:
+    """Refuse results that cannot be pickled: Dask would never return them, and the caller would wait forever."""
     try:
         pickle.dumps(done)
     except Exception as error:  # noqa: BLE001 - whatever a class raises when it is pickled
         try:
-            # What Dask falls back on: classes of a notebook.
+            # Dask uses cloudpickle for classes of a notebook.
             import_module("cloudpickle").dumps(done)
         except Exception:  # noqa: BLE001 - not installed, or no better
             text = f"the results of this function cannot be sent back ({short(str(error))}): return plain values"
@@ -178,6 +183,7 @@ def _check_plain(done: TaskResult[Any]) -> None:
 
 @contextmanager
 def _connected(ticket: ShardTicket) -> Iterator[None]:
+    """Keep the connection of a ticket for the next ones: creating a client is slower than reading a small shard."""
     if not is_address(ticket.uri):
         yield
         return
@@ -186,7 +192,7 @@ def _connected(ticket: ShardTicket) -> Iterator[None]:
 
     session = RemoteSession(ticket.remote or RemoteOptions())
     with closing(session):
-        # What is wrong with it is the result of each ticket.
+        # The error becomes the result of each ticket.
         with suppress(ShardError):
             session.connection(parse_address(ticket.uri))
         yield
@@ -194,16 +200,14 @@ def _connected(ticket: ShardTicket) -> Iterator[None]:
 
 def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: RequestLog) -> R | ShardError:
     try:
-        with budgeted(taking=True), opened_set(ticket, tape) as shard:
+        with budgeted(taking=True), open_ticket_set(ticket, tape) as shard:
             return work(shard, ticket.name, no_progress, *given)
     except ShardError as error:
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
 
 
-def run_here(
-    work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]
-) -> TaskResult[R]:
+def run_here(work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]) -> TaskResult[R]:
     results = list[R | ShardError]()
     for name, arguments in zip(names, given, strict=True):
         try:
@@ -220,5 +224,5 @@ def on_shard(shard: Shard, name: str, progress: Progress, function: Callable[[Sh
         except ShardError:
             raise
         except Exception as error:
-            # Otherwise readers would take it for damage that they did not foresee.
+            # Otherwise it would be reported as damage of the file.
             raise ShardError(f"the function failed: {type(error).__name__}: {error}") from error

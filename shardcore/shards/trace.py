@@ -1,7 +1,7 @@
-"""A lookup, told step by step.
+"""Lookup, recorded step by step.
 
-There is one code path: a format's lookup takes a `Look`, reads through it and tells it each step. `find` uses a `Look`
-that does not listen; `trace` uses one that does. What a step costs is counted where it reads.
+Lookups of formats read through a `Look` and report each step to it. `find` uses a `Look` that records nothing, `trace`
+one that records. The cost of a step is measured where it reads.
 """
 
 from __future__ import annotations
@@ -32,20 +32,23 @@ COMPUTED = "computed, no bytes"
 
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
-"""Outcome of a lookup that found the description of an object whose bytes are in files out of reach."""
+"""Outcome if only a description was found; the bytes of the object are in unavailable files."""
 TOMBSTONED = "found, tombstoned"
-"""Outcome of a lookup of an object that a sidecar declares deleted; its bytes are still there."""
+"""Outcome if a sidecar declares the object deleted; its bytes still exist."""
 ABSENT = "absent"
 DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
+    """Meaning of a value, with its unit (`byte` for an offset); `relative` if not counted from the file start."""
+
     text: str
     unit: str = ""
     relative: bool = False
 
     def with_unit(self, text: str, value: object) -> str:
+        """Return the text of a value with its unit in the right number: `1 byte`, `2 bytes`, `byte 4625`."""
         if self.unit == "byte":
             return f"{value:#x}" if isinstance(value, int) and value >= 0 else text
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
@@ -53,7 +56,7 @@ class Meaning:
 
 
 Meanings = Mapping[str, Meaning]
-"""Meanings of the values in the lookups of a format, by name; `title: name` is for the steps of one title only."""
+"""Meanings of values by name; `title: name` applies only to steps of one title."""
 NO_MEANINGS: Meanings = MappingProxyType({})
 NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
@@ -72,15 +75,15 @@ class Step(Displayed):
 
     Attributes:
         title: A few words.
-        text: One sentence: what is done and what came out.
-        spans: The bytes looked at, in the order of their numbers; none for a step that only computes.
-        values: What the step produced, by name.
-        requests: Ranges read for it; 0 when all was known already.
+        text: One sentence: what is done, and the result.
+        spans: Bytes that are read, in numbered order; none for a step that only computes.
+        values: Results of the step, by name.
+        requests: Ranges read for it; 0 if everything was cached.
         bytes: Bytes in those ranges.
-        why: One plain sentence: why a reader does this.
-        inputs: Bytes that steps before looked at and this one computes with.
-        meanings: What the values are, for those that the format explains.
-        drawing: The step as a drawing; None until the lookup has ended.
+        why: One sentence: why a reader does this.
+        inputs: Bytes of earlier steps that this one computes with.
+        meanings: Meanings of the values, if the format explains them.
+        drawing: Drawing of the step; None until the lookup has ended.
         shown: Additional figures of the drawing.
         at: Locations where values are stored, by name.
     """
@@ -100,14 +103,14 @@ class Step(Displayed):
 
     @property
     def computed(self) -> bool:
-        """Return whether the step looks at no bytes."""
+        """True if the step reads no bytes."""
         return not self.spans
 
     def drawn(self, sections: Sequence[Section]) -> Step:
         """Return the step with its drawing.
 
         Args:
-            sections: Sections of the file that the step reads; empty where it is about no single file.
+            sections: Sections of the file that the step reads; empty if it reads no single file.
         """
         if self.drawing is not None:
             return self
@@ -132,16 +135,16 @@ class Step(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Trace(Displayed):
-    """A whole lookup.
+    """A complete lookup.
 
     Attributes:
-        key: What was looked for, in the text form of the format.
+        key: The requested key, in the text form of the format.
         outcome: `found`, `absent` (the last step proves it) or `damaged`.
         steps: In order.
-        ref: The object, when found.
-        error: Reason why it ended, when it was not found.
-        described: What was found of an object whose content is out of reach: `recipe`; else empty.
-        remedy: What helps against the error, if anything does.
+        ref: The object, if found.
+        error: Reason of the failure, if not found.
+        described: Found description of an object whose content is unavailable: `recipe`; else empty.
+        remedy: Remedy for the error, if there is one.
     """
 
     key: str
@@ -154,7 +157,7 @@ class Trace(Displayed):
 
     @property
     def ending(self) -> str:
-        """The outcome as it is told: of a recipe whose content is out of reach, and of what was deleted, no more."""
+        """The outcome as displayed: also for a recipe without its content, and for tombstoned objects."""
         if self.outcome != FOUND:
             return self.outcome
         if self.ref is not None and self.ref.state is State.TOMBSTONED:
@@ -163,7 +166,7 @@ class Trace(Displayed):
 
     @property
     def member(self) -> str:
-        """Return the file in which a lookup in a data set ended; empty for a single file."""
+        """The shard of a data set in which the lookup ended; empty for a single file."""
         if self.ref is not None:
             return self.ref.shard
         spans = [span for step in self.steps for span in step.spans]
@@ -171,17 +174,20 @@ class Trace(Displayed):
 
 
 class Look:
-    def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
-        self.telling = telling
+    """Running lookup: counts reads, and records steps if `recording`."""
+
+    def __init__(self, *, recording: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
+        self.recording = recording
         self._meanings = meanings
         self.steps: list[Step] = []
         self._meters: dict[int, MeteredSource] = {}
-        self._told_requests = 0
-        self._told_bytes = 0
-        self._told_damage: list[Exception] = []
+        self._requests_before = 0
+        self._bytes_before = 0
+        self._recorded_damage: list[Exception] = []
         self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
+        """Return a source whose reads are counted as the cost of the step."""
         if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
             return source
         return self._meters.setdefault(id(source), MeteredSource(source))
@@ -198,13 +204,17 @@ class Look:
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        if not self.telling:
+        """Record one step; its cost is everything read since the last one.
+
+        `draw` replaces the default drawing and is called only if steps are recorded; it must not read. See `Step`.
+        """
+        if not self.recording:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
         found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
-        told = {name: meaning for name, meaning in found.items() if meaning is not None}
-        # Of an empty content there is nothing to light, and nothing to number.
+        meant = {name: meaning for name, meaning in found.items() if meaning is not None}
+        # Empty spans are neither highlighted nor numbered.
         spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
             Step(
@@ -212,45 +222,55 @@ class Look:
                 text,
                 spans,
                 values,
-                requests - self._told_requests,
-                size - self._told_bytes,
+                requests - self._requests_before,
+                size - self._bytes_before,
                 why=why,
                 inputs=tuple(inputs),
-                meanings=told,
+                meanings=meant,
                 drawing=draw() if draw is not None else None,
                 shown=tuple(shown),
                 at=at,
             )
         )
-        self._told_requests, self._told_bytes = requests, size
+        self._requests_before, self._bytes_before = requests, size
 
     def elsewhere(self, described: str) -> None:
+        """Record that only a description of the content was found, such as a `recipe`."""
         self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
+        """Rename the sources of the steps from index `first` on, which a member recorded, as in the data set.
+
+        With `said`, the first step names the member; used if several members are searched.
+        """
         steps = [placed_step(step, member) for step in self.steps[first:]]
         if said and steps and not steps[0].text.startswith(member):
             steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        if self.telling and error not in self._told_damage:
-            self._told_damage.append(error)
+        """Record damage, or a file that is not a shard, as a step; the same error only once."""
+        if self.recording and error not in self._recorded_damage:
+            self._recorded_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
             self.step(title, text or sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
-def tell(
+def record_lookup(
     key: str,
     lookup: Callable[[Look], ObjectRef],
     meanings: Meanings = NO_MEANINGS,
     look: Look | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    look = look or Look(telling=True, meanings=meanings)
+    """Run a lookup and return its trace; SourceError is raised, not recorded.
+
+    `look` records the steps (default: a new `Look`); `sections` returns the sections of the file for the drawings.
+    """
+    look = look or Look(recording=True, meanings=meanings)
     try:
         ref = lookup(look)
     except KeyAbsent as error:

@@ -1,4 +1,4 @@
-"""Links of Neuroglancer: the layers in the state behind `#!`, with the addresses of their precomputed sources."""
+"""Links of Neuroglancer: layers of the state behind `#!` with their precomputed sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardcore.model.text import visible
 from shardcore.sources.remote.address import is_viewer_link, parse_address
 
 LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)
-"""Characters of a state that are parsed at most; browsers take links of 2 MB."""
+"""Limits of a parsed state; browsers accept links of 2 MB."""
 
 T = TypeVar("T")
 
@@ -24,29 +24,33 @@ _PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
+    """Layer of a state: name, type (empty if missing) and source address as this program opens it."""
+
     name: str
     kind: str
     address: str
 
 
 def layers_of(link: str) -> tuple[Layer, ...]:
+    """Return the layers with precomputed sources, in order, one per source; UsageError if there is no valid state."""
     state = unquote(link.partition("#!")[2]).strip()
     if not state.startswith("{"):
-        raise UsageError("this link of Neuroglancer names its state, and does not hold it: open the address of a layer")
+        raise UsageError("this Neuroglancer link only refers to its state: open the address of a layer")
     try:
         found = parse_json(_plain_json(state), "the state of the link", limits=LIMITS)
     except FormatError as error:
         raise UsageError(error.message) from error
     layers = found.get("layers")
-    if isinstance(layers, dict):  # as older versions write them
+    if isinstance(layers, dict):  # written by older versions
         layers = [{"name": name, **one} for name, one in layers.items() if isinstance(one, dict)]
     return tuple(_layers(layers if isinstance(layers, list) else []))
 
 
 def layer_address(link: str) -> str:
+    """Return the address of the only layer; LayerUnchosen if there are several, UsageError if there is none."""
     found = layers_of(link)
     if not found:
-        raise UsageError("this link of Neuroglancer has no layer with a precomputed source")
+        raise UsageError("this Neuroglancer link has no layer with a precomputed source")
     if len({one.address for one in found}) > 1:
         raise LayerUnchosen(layers=tuple((one.name, one.address) for one in found))
     return found[0].address
@@ -69,14 +73,15 @@ def _layers(layers: list[object]) -> Iterator[Layer]:
                 address = parse_address(url)
             except UsageError:
                 continue
-            # A signature in a state is for whoever has the link: it is used, and not shown.
+            # A signature in the state is used, but not displayed.
             found = address.shown if address.is_public else url
             yield Layer(visible(str(layer.get("name", "")))[:80], str(layer.get("type", ""))[:40], found)
 
 
 def _plain_json(state: str) -> str:
+    """Return a state as JSON: links may write `'` for quotes, and `_` for commas outside strings."""
     parts = _STRING.split(state)
-    # Every second part is a string.
+    # Odd parts are strings.
     parts[::2] = [part.replace("_", ",") for part in parts[::2]]
     parts[1::2] = [part if part[0] == '"' else _double_quoted(part[1:-1]) for part in parts[1::2]]
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Fetching whole remote files with a few large ranges, where an operation needs all of their bytes."""
+"""Fetching whole remote files in a few large ranges, for operations that need all bytes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_WHOLE = 64 << 20
-"""Bytes of the largest file that is fetched whole; longer ones are read ahead as they are read."""
+"""Maximum size of a file that is fetched whole; larger ones are read ahead."""
 
 ROOM = 192 << 20
-"""Bytes of files that are fetched whole at the same time: the block cache keeps 256 MB until they are read."""
+"""Bytes fetched ahead by all operations: the block cache keeps 256 MB until they are read."""
 
 
 class WholeFiles:
+    """Remote files that an operation fetches whole; a context manager, thread-safe.
+
+    `room` is the number of bytes that all operations together may still fetch ahead. `most` limits the size of a file
+    (default: `MOST_WHOLE`), `longest` that of one request.
+    """
+
     room: ClassVar[int] = ROOM
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(
-        self, source: Source | None = None, most: int | None = None, *, longest: int = WHOLE_RANGE
-    ) -> None:
+    def __init__(self, source: Source | None = None, most: int | None = None, *, longest: int = WHOLE_RANGE) -> None:
         self._longest = longest
         self._most = MOST_WHOLE if most is None else most
         self._taken = 0
@@ -35,6 +39,10 @@ class WholeFiles:
             self.fetch(source)
 
     def fetch(self, source: Source) -> bool:
+        """Start fetching the uncached bytes of a remote file; never waits. Errors are raised by the later read.
+
+        Returns False for local files, large files, and if there is no room.
+        """
         size = 0 if source.near else source.size
         with self._lock:
             if not size or not self.has_room(size):
@@ -49,6 +57,7 @@ class WholeFiles:
         return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
+        """Return the room to other operations; fetched bytes stay in the cache. After `end`, nothing is fetched."""
         with self._lock:
             WholeFiles.room += self._taken
             self._taken, self._ended = 0, self._ended or end

@@ -1,6 +1,6 @@
-"""Contract tests that every source, format and writer inherits; counting and failing sources, cuts and mutations.
+"""Contract tests for sources, formats and writers; counting and failing sources, truncations and mutations.
 
-A format's tests derive from `ShardContract`, name their samples, and add what is peculiar to them.
+Tests of a format derive from `ShardContract`, name their samples, and add what is specific to the format.
 """
 
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk

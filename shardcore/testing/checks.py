@@ -20,20 +20,20 @@ from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import Line
 
 SMALL = 8192
-"""Every offset of files up to this many bytes may be tried."""
+"""Maximum size of a file of which every offset may be tested."""
 
 OFFSETS = rounds(300, 60)
-"""Offsets that are explained; as many first bytes of runs come in addition."""
+"""Number of offsets passed to `explain`, in addition to the same number of run starts."""
 
 DECODED = rounds(8, 4)
-"""Decoded sources of a source that are explained, too."""
+"""Number of decoded sources that are also tested."""
 
 SEEDED = 500
-"""Places tried in longer files, besides the edges of nodes."""
+"""Number of offsets tested in larger files, in addition to node edges."""
 
 
 def check_tiling(shard: Shard) -> None:
-    """Asserts that the sections tile the file."""
+    """Assert that the sections tile the file."""
     size = shard.source.size if shard.source else 0
     at = 0
     for section in shard.sections:
@@ -45,14 +45,14 @@ def check_tiling(shard: Shard) -> None:
 
 
 FIELDS_BYTES = 1024
-"""Bytes of a stretch whose fields are compared with `explain`."""
+"""Length of a range whose fields are compared with `explain`."""
 
 FIELDS_COMPARED = rounds(80, 12)
-"""Fields of a stretch that are compared."""
+"""Number of fields compared per range."""
 
 
 def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
-    """Asserts that runs tile the source and agree with `explain`, and (if complete) that bytes have an owner."""
+    """Assert that runs tile the source and agree with `explain`, and (if complete) that bytes have an owner."""
     size = shard.bytes_of(source).size
     runs = shard.runs(0, size, source)
     assert runs.start.tolist() == [0, *runs.stop.tolist()[:-1]] if size else len(runs) == 0
@@ -77,7 +77,7 @@ def check_explained(shard: Shard, source: str = "", *, complete: bool = True) ->
 
 
 def check_fields(shard: Shard, source: str = "") -> None:
-    """Asserts that the fields of a stretch are what `explain` says of their first bytes, none left out, and bounded."""
+    """Assert that the fields of a range agree with `explain` at their first bytes, are complete, and are limited."""
     size = shard.bytes_of(source).size
     for start in {0, max(size - FIELDS_BYTES, 0), size // 2}:
         stop = min(start + FIELDS_BYTES, size)
@@ -85,8 +85,8 @@ def check_fields(shard: Shard, source: str = "") -> None:
         begins = [path[-1].span.start for path in found]
         assert begins == sorted(begins), source
         for number in sampled(range(len(found)), FIELDS_COMPARED, full=False):
-            told = shard.explain(begins[number], source)
-            assert [(n.name, n.span) for n in told] == [(n.name, n.span) for n in found[number]], source
+            path = shard.explain(begins[number], source)
+            assert [(n.name, n.span) for n in path] == [(n.name, n.span) for n in found[number]], source
         runs = shard.runs(start, stop, source)
         assert set(begins) <= set(runs.start.tolist()), source
         assert [path[-1].span for path in shard.fields_in(start, stop, source, limit=1)] == [
@@ -95,7 +95,7 @@ def check_fields(shard: Shard, source: str = "") -> None:
 
 
 def check_columns(shard: Shard) -> None:
-    """Asserts that columns, keys and references of the objects agree."""
+    """Assert that columns, keys and references of the objects agree."""
     total = len(shard.objects)
     rows = np.random.default_rng(7).permutation(total)[:200].astype(np.int64)
     columns = shard.objects.columns(rows, sizes=True)
@@ -116,7 +116,7 @@ def check_columns(shard: Shard) -> None:
 
 
 def check_sequence(shard: Shard) -> None:
-    """Asserts that the objects are a sequence: indices, iteration, slices and keys agree, before `load_index`, too."""
+    """Assert that the objects are a sequence, also before `load_index`: indices, iteration, slices and keys agree."""
     objects = shard.objects
     every = list(objects)
     assert len(objects) == len(every)
@@ -143,11 +143,11 @@ def check_sequence(shard: Shard) -> None:
 
 
 def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> None:
-    """Asserts that a shard is read by key, given as text or as the bytes or numbers that the format stores.
+    """Assert that objects can be read by key, given as text or in the stored form.
 
     Args:
-        shard: What is looked in.
-        keys: Some keys of it that can be read.
+        shard: The shard.
+        keys: Some of its keys, whose objects can be read.
         absent: Keys that it does not have.
     """
     for key in keys:
@@ -174,18 +174,18 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
 
 
 LONGEST_WHY = 130
-"""Letters of the sentence that states why a step is made."""
+"""Maximum characters of the reason of a step."""
 
 
 def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
-    """Asserts that each step states why, what its values are, and what it computes with when it looks at no bytes.
+    """Assert that each step has a reason, meanings of its values, and inputs if it reads no bytes.
 
-    A format that does not explain its values yet is not requested reasons either; those of shardcore all do.
+    A format without meanings needs no reasons either; those of shardcore have both.
 
     Args:
-        shard: What was looked in.
-        trace: A told lookup.
-        alone: Titles of steps that compute with the key, or with what the caller gave, and with no bytes.
+        shard: The shard.
+        trace: The trace of a lookup.
+        alone: Titles of steps that compute only with the key or with options.
     """
     if not shard.meanings:
         return
@@ -203,14 +203,14 @@ def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
 
 
 def live_keys(shard: Shard) -> list[str]:
-    """Return the keys of all rows that can be found and read, each once."""
+    """Return the distinct keys of all readable rows."""
     columns = shard.objects[:]
     good = np.flatnonzero(np.isin(columns.state, [State.LIVE, State.EXTERNAL]))
     return list(dict.fromkeys(key for key in shard.objects.key_texts(good) if key is not None))
 
 
 def places(shard: Shard, size: int, source: str = "") -> list[int]:
-    """Offsets worth trying: every one in a small file; else around every edge of a node, and seeded ones."""
+    """Return offsets to test: all of a small file; else those around every edge of a node, and seeded ones."""
     if size <= SMALL:
         return list(range(size + 1))
     edges: set[int] = set()
@@ -223,7 +223,7 @@ def places(shard: Shard, size: int, source: str = "") -> list[int]:
 
 
 def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
-    """Yield the nodes of a tree, breadth first, at most `limit` of them; of long lists the first and last few."""
+    """Yield at most `limit` nodes of a tree, breadth first; of long lists only the first and last few."""
     queue, given = [node], 0
     while queue and given < limit:
         node = queue.pop(0)
@@ -237,11 +237,11 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
 
 
 def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
-    """Assert that a lost line ends verification wherever it breaks, and is not a finding.
+    """Assert that a lost connection ends verification at any point, and is not a finding.
 
     Args:
-        opened: Opens a shard behind a line.
-        count: Number of places, of those where it can break, that are tried.
+        opened: Opens a shard through a line.
+        count: Number of points of failure that are tested.
     """
     whole = Line()
     with opened(whole) as shard:

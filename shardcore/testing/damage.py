@@ -1,4 +1,4 @@
-"""Seeded damage, and what people do with damaged shards."""
+"""Seeded damage, and typical use of damaged shards."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from shardcore.testing.sampling import rounds, sampled
 
 
 def mutations(data: bytes, *, seed: int, count: int) -> Iterator[bytes]:
-    """Seeded damages: flipped bits, overwritten bytes, extreme integers, swapped, repeated and lost stretches."""
+    """Yield seeded mutations: flipped bits, overwritten bytes, extreme integers, swapped, repeated and lost ranges."""
     for number in range(count):
         yield mutated(data, random.Random(f"{seed}/{number}"))
 
 
 def mutated(data: bytes, dice: random.Random) -> bytes:
-    """Return one damage."""
     out = bytearray(data)
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         if not out:
             return b"\0"
-        # Heads and tails hold the headers and footers: damage them often.
+        # Headers and footers are at the ends: damage them often.
         near = min(len(out), dice.choice((64, 512, len(out))))
         at = dice.randrange(near) if dice.random() < 0.6 else len(out) - 1 - dice.randrange(near)
         kind = dice.randrange(6)
@@ -55,12 +54,12 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
 
 
 def check_promise(shard: Shard) -> None:
-    """Assert that neither `read` nor `find` fails on a live object of a shard in which verification finds no error.
+    """Assert that every live object can be found and read if verification finds no error.
 
-    Exempt are contents that are missing elsewhere, larger than a limit, or of an encoding that a finding names.
+    Exempt are contents in missing files, contents above a limit, and encodings that a finding lists.
     """
     report = shard.verify(Depth.CONTENT)
-    told = {finding.key for finding in report.findings}
+    reported = {finding.key for finding in report.findings}
     for row in sampled(range(len(shard.objects)), rounds(1000, 40), full=False) if report.ok else ():
         ref = shard.objects.ref(row)
         try:
@@ -71,19 +70,19 @@ def check_promise(shard: Shard) -> None:
         except (ExternalMissing, LimitExceeded):
             continue
         except ShardError as error:
-            if not (isinstance(error, Unsupported) and ref.key in told):
+            if not (isinstance(error, Unsupported) and ref.key in reported):
                 raise AssertionError(f"verified, but {ref.key} fails") from error
 
 
 def exercise(opener: Callable[..., Shard], *, thorough: bool = True) -> str:
-    """Do with a (damaged) shard what people do; only `ShardError`s may come of it.
+    """Use a (damaged) shard in every way; only `ShardError`s may be raised.
 
     Args:
         opener: Opens it; called with and without `partial=True`.
         thorough: Whether every verification depth is run, not only the deepest.
 
     Returns:
-        `refused` when it cannot be opened at all, `partial` when only what is left can be shown, else `opened`.
+        `refused` if it cannot be opened at all, `partial` if only a part can be shown, else `opened`.
     """
     outcome = "opened"
     try:

@@ -1,4 +1,4 @@
-"""Contract of every data set."""
+"""Contract of data sets."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from shardcore.testing.shard_contract import CommonContract
 from shardcore.testing.sources import CountingFolder, LineFolder
 
 MOST_DAMAGED = 300_000
-"""Bytes of a file that is damaged, at most."""
+"""Maximum size of a file that is damaged."""
 DESCRIPTORS = Path("/proc/self/fd")
 
 
 class DataSetContract(CommonContract):
-    """Contract of every data set. Derive, and name the samples.
+    """Contract of data sets; derive from it, and name the samples.
 
     Attributes:
-        listed: Whether opening tells all rows, so that nothing has to be loaded to list them.
+        listed: Whether opening reads all rows.
         promises: Number of seeded damages after which contents are read.
-        quick_promises: Those of a quick run.
+        quick_promises: The same in a quick run.
     """
 
     most_keys: ClassVar[int] = 40
@@ -51,18 +51,18 @@ class DataSetContract(CommonContract):
     quick_promises: ClassVar[int] = 3
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
-        """Open a sample; formats whose samples need options override it."""
+        """Open a sample; overridden for samples that need options."""
         found = shardcore.open(where, **options)
         assert isinstance(found, DataSet)
         return found
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Run every test that wants a `sample` with all samples."""
+        """Parametrize tests with a `sample` argument."""
         if "sample" in metafunc.fixturenames:
             metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
 
     def test_plain_words_are_true_at_once(self, sample: Path) -> None:
-        """Length, slices and keys are those after `load_index`, also when nobody called it."""
+        """Length, slices and keys are the same before and after `load_index`."""
         with self.opened(sample) as late:
             late.load_index()
             count, keys = len(late.objects), late.objects.keys[:]
@@ -79,7 +79,7 @@ class DataSetContract(CommonContract):
                 assert found.loaded or self.listed
 
     def test_what_verifies_is_read(self, sample: Path, tmp_path: Path) -> None:
-        """Where verification finds no error in a damaged folder, every live object is read."""
+        """If verification of a damaged folder finds no error, every live object can be read."""
         files = sorted(path for path in sample.rglob("*") if path.is_file() and path.stat().st_size < MOST_DAMAGED)
         shutil.copytree(sample, tmp_path / sample.name, symlinks=True)
         for number in range(rounds(self.promises, self.quick_promises)):
@@ -92,7 +92,7 @@ class DataSetContract(CommonContract):
             copy.write_bytes(path.read_bytes())
 
     def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
-        """Answer that the window needs on its own thread come from memory, before and after `load_index`."""
+        """Properties that the window uses on its own thread read nothing, before and after `load_index`."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(folder) as found:
             for _ in range(2):
@@ -106,7 +106,7 @@ class DataSetContract(CommonContract):
                 found.load_index()
 
     def test_a_key_costs_little_before_the_index(self, sample: Path) -> None:
-        """Finding a key does not load what all members have."""
+        """Finding a key does not load the indexes of all members."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(sample) as other:
             other.load_index()
@@ -116,7 +116,6 @@ class DataSetContract(CommonContract):
             assert not found.loaded
 
     def test_find_find_all_find_many_and_trace_agree(self, sample: Path) -> None:
-        """Before and after `load_index` the same objects are found, by every way."""
         with self.opened(sample) as found:
             with self.opened(sample) as other:
                 other.load_index()
@@ -130,12 +129,12 @@ class DataSetContract(CommonContract):
                 assert (trace.outcome, trace.ref, late.row) == ("found", late, row)
                 check_steps(found, trace, self.alone)
                 assert late in found.find_all(key)
-                # Spans beyond that of the content may be learned with the index: fragments of meshes.
+                # Spans of other parts (fragments of meshes) may be known only after loading the index.
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
                 assert found.read(ref) == found.read(late)
 
     def test_everything_speaks_in_the_words_of_the_data_set(self, sample: Path) -> None:
-        """Spans of objects, steps, findings, trees, paths and runs are found by the data set, and agree."""
+        """Spans of objects, steps, findings, trees, paths and runs can be resolved by the data set, and agree."""
         with self.opened(sample) as found:
             found.load_index()
             for key in live_keys(found)[: self.most_keys]:
@@ -150,7 +149,7 @@ class DataSetContract(CommonContract):
                     _check_span(found, finding.span)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """Wherever the line breaks, verification ends with that error, and reports what it found before."""
+        """A lost connection ends verification with that error at any point, with a partial report."""
         for jobs in (1, 4):
             check_lost_line(
                 lambda line: self.opened(LineFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
@@ -158,7 +157,7 @@ class DataSetContract(CommonContract):
             )
 
     def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
-        """Each member is a node whose children are its tree; every node below names the member or what lies beside."""
+        """The children of a member's node are its tree; sources below begin with the member, or are beside it."""
         with self.opened(sample) as found:
             found.load_index()
             for member in found.members[:5]:
@@ -172,7 +171,7 @@ class DataSetContract(CommonContract):
                 assert path[1].span == node.span
 
     def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
-        """However many members are open, damaged ones included, no file stays open; closing is the end of all."""
+        """However many members are open, also damaged ones, no file stays open."""
         if not DESCRIPTORS.exists():
             pytest.skip("no /proc here")
         copy = shutil.copytree(sample, tmp_path / "copy")
@@ -190,7 +189,7 @@ class DataSetContract(CommonContract):
         assert _descriptors() <= before
 
     def test_closed_is_closed(self, sample: Path) -> None:
-        """After `close` members are refused, not opened again."""
+        """Members are not opened again after `close`."""
         found = self.opened(sample)
         found.close()
         with pytest.raises(ShardError):
@@ -203,7 +202,7 @@ def _check_span(found: DataSet, span: Span) -> None:
     try:
         size = found.bytes_of(span.source).size
     except shardcore.SourceError:
-        return  # what a span names need not be there: a missing BigFile or xorb
+        return  # a span may be in a missing file: a BigFile or xorb
     assert span.stop <= size, span
 
 

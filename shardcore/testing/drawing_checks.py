@@ -1,4 +1,4 @@
-"""Assertions about drawings: their places in the file, and their places on a page."""
+"""Assertions about drawings: locations in the file, and layout on a page."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from shardcore.teaching.drawing.picture import Box, Path, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import svg
 
 WIDTHS = (320, 560, 900, 1600)
-"""The widths, in pixels, at which drawings are tried."""
+"""Widths in pixels at which drawings are tested."""
 
 WIDE = 48.0
-"""Pixels of a box in which a text is expected."""
+"""Minimum pixels of a box that must have a text."""
 
 SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
-"""Tones whose boxes may be empty."""
+"""Tones whose boxes may have no text."""
 
 _NEAR = 40.0
 
 
 def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS) -> None:
-    """Asserts that every rectangle stands for bytes that the node tree names, and that it can be shown."""
+    """Assert that every rectangle stands for bytes that the node tree has, and that it can be shown."""
     assert drawing.title
     assert len(drawing.items) <= MOST_ITEMS
     assert drawing.more >= 0
@@ -45,7 +45,7 @@ def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS
 
 
 def check_span(shard: Shard, span: Span, what: str) -> None:
-    """Asserts that bytes begin and end where nodes do, or lie within one node."""
+    """Assert that bytes begin and end where nodes do, or lie within one node."""
     root = shard.tree_of(span.source).span
     assert root.start <= span.start <= span.stop <= root.stop, f"{what}: {span} is not within {root}"
     if not span.size:
@@ -57,7 +57,7 @@ def check_span(shard: Shard, span: Span, what: str) -> None:
 
 
 def check_picture(picture: Picture) -> None:
-    """Asserts that no text overlaps another, that nothing leaves the page, and that every item can be pointed at."""
+    """Assert that texts do not overlap, nothing is outside the page, and every item can be picked."""
     overlapping = [(a.text, b.text) for a, b in _neighbours(picture) if a.rect.meets(b.rect)]
     assert overlapping == [], f"{picture.drawing.title} at {picture.width}"
     page = Rect(0, 0, picture.width, picture.height)
@@ -70,7 +70,7 @@ def check_picture(picture: Picture) -> None:
 
 
 def values_at_ends(control: Control) -> tuple[object, ...]:
-    """Values of a control that have to be drawn: both ends of a slider, all choices, both sides of a switch."""
+    """Return the values of a control to test: both ends of a slider, all choices, both states of a switch."""
     if control.kind is ControlKind.SLIDER:
         return control.low, control.high
     if control.kind is ControlKind.SWITCH:
@@ -79,7 +79,7 @@ def values_at_ends(control: Control) -> tuple[object, ...]:
 
 
 def wrong_values(control: Control) -> tuple[object, ...]:
-    """Values that a control cannot have; of texts, only the format knows."""
+    """Return invalid values of a control; none for a text, which only the format can check."""
     if control.kind is ControlKind.SLIDER:
         return control.high + 1, control.low - 1, "many"
     if control.kind is ControlKind.SWITCH:

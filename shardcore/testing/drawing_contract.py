@@ -1,4 +1,4 @@
-"""Contract of the drawings of every format."""
+"""Contract of the drawings of a format."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from shardcore.testing.sources import CountingSource
 
 
 class DrawingContract:
-    """Contract of the drawings of every format. Derive, and name the samples.
+    """Contract of the drawings of a format; derive from it, and name the samples.
 
     Attributes:
-        samples: Files, or folders, of the format.
-        quick_samples: How many of them a quick run takes.
-        names: The sketches that every sample has for the lookup of one of its keys.
-        absent: Keys of the format's form that no sample holds.
-        most_keys: Maximum number of keys of a sample that are looked up.
+        samples: Files or folders of the format.
+        quick_samples: Number of samples in a quick run.
+        names: Names of the drawings of every successful lookup.
+        absent: Well-formed keys that no sample contains.
+        most_keys: Maximum number of keys per sample that are looked up.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
@@ -38,21 +38,21 @@ class DrawingContract:
     most_keys: ClassVar[int] = 2
 
     def opened(self, where: Any, **options: Any) -> Shard:
-        """Open a sample; formats whose samples need options or siblings override it."""
+        """Open a sample; overridden for samples that need options or other files."""
         return shardcore.open(where, **options)
 
     def keys(self, shard: Shard) -> list[str]:
-        """Return the keys that are looked up: some that are there, and those that are not."""
+        """Return the keys to look up, existing and absent ones."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Run every test that wants a `sample` with all samples; a quick run with some."""
+        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
         if "sample" in metafunc.fixturenames:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
 
-    def told(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
-        """Yield a sample and its sketches: those of the file, and those of some lookups."""
+    def with_drawings(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
+        """Yield a sample with its drawings: those of the file, and those of some lookups."""
         with self.opened(sample) as shard:
             shard.load_index()
             yield shard, None, shard.sketches()
@@ -61,8 +61,8 @@ class DrawingContract:
                 yield shard, trace, shard.sketches(trace)
 
     def test_every_rectangle_is_in_the_tree(self, sample: Path) -> None:
-        """Each item of each drawing, of steps as well, begins and ends where nodes do, or is a part of one."""
-        for shard, trace, sketches in self.told(sample):
+        """Each item of each drawing, also of steps, begins and ends where nodes do, or is part of one."""
+        for shard, trace, sketches in self.with_drawings(sample):
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
             assert len(drawn) == len(steps), "a step without a drawing"
@@ -72,9 +72,9 @@ class DrawingContract:
                 check_drawing(shard, sketch.draw({}))
 
     def test_controls_can_be_set(self, sample: Path) -> None:
-        """A drawing is made for both ends of every control, and for what it begins with; it is the same each time."""
+        """Drawing works for both ends and the default of every control, and is deterministic."""
         widths = cycle(WIDTHS)
-        for shard, _, sketches in self.told(sample):
+        for shard, _, sketches in self.with_drawings(sample):
             for sketch in sketches:
                 usual: Drawing = sketch.draw({})
                 assert usual == sketch.draw({one.name: one.value for one in sketch.controls})
@@ -83,8 +83,8 @@ class DrawingContract:
                         check_drawing(shard, sketch.draw({control.name: value}), [next(widths)])
 
     def test_wrong_values_are_refused(self, sample: Path) -> None:
-        """A value that a control cannot have is a `UsageError` that states which it can."""
-        for _, _, sketches in self.told(sample):
+        """An invalid value of a control raises a `UsageError` that lists the valid ones."""
+        for _, _, sketches in self.with_drawings(sample):
             for sketch in sketches:
                 wrong = [(control.name, value) for control in sketch.controls for value in wrong_values(control)]
                 for name, value in wrong:
@@ -92,8 +92,8 @@ class DrawingContract:
                         sketch.draw({name: value})
 
     def test_sketches_are_named(self, sample: Path) -> None:
-        """Name are short, stable and unique; every lookup that found its key has those of the format."""
-        for _, trace, sketches in self.told(sample):
+        """Names are short, stable and unique; every successful lookup has those of the format."""
+        for _, trace, sketches in self.with_drawings(sample):
             names = [sketch.name for sketch in sketches]
             assert len(set(names)) == len(names)
             assert all(name.isidentifier() and sketch.title for name, sketch in zip(names, sketches, strict=True))
@@ -101,7 +101,7 @@ class DrawingContract:
                 assert set(self.names) <= set(names)
 
     def test_having_them_reads_nothing(self, sample: Path) -> None:
-        """To know what can be drawn no byte is read."""
+        """Listing the drawings reads no byte."""
         if sample.is_dir():
             pytest.skip("a folder has no bytes that could be counted")
         source = CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))

@@ -1,8 +1,8 @@
-"""Runs that are killed at any moment: what is there afterwards?
+"""Runs that are killed at any moment, to test what is left afterwards.
 
-A run is repeated in forks of a helper process, each of which kills itself (as `kill -9` would) after a number of
-function calls; the numbers are spread over the whole run, half of them over its end, where files get their names. So
-every moment can be hit, without any dependence on time or chance.
+A run is repeated in forks of a helper process, each of which kills itself (like `kill -9`) after a number of function
+calls. The numbers are spread over the run, half of them over its end, where files are renamed. So every moment can be
+tested, independent of time and chance.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from typing import Any
 from shardcore.testing.sampling import FULL
 
 END = 600
-"""Calls at the end of a run that are looked at closely."""
+"""Calls at the end of a run that are tested densely."""
 
 
 def count_of(moments: int) -> int:
-    """Return how many of so many moments are tried: all in a full run, else a third, the edges among them."""
+    """Return the number of moments to test: all in a full run, else a third, including the first and last."""
     return moments if FULL else max(moments // 3, 4)
 
 
-def place_of(cls: type) -> str:
-    """Return where another process finds a class of a test: the path of the module, and the name."""
+def class_location(cls: type) -> str:
+    """Return path of the module and name of a test class, for another process."""
     return f"{inspect.getfile(cls)}::{cls.__name__}"
 
 
 def loaded(place: str) -> Any:
-    """Return the class at a place."""
     path, _, name = place.rpartition("::")
     spec = importlib.util.spec_from_file_location("killed_contract", path)
     if spec is None or spec.loader is None:
@@ -48,7 +47,7 @@ def loaded(place: str) -> Any:
 
 
 def bytes_of(target: Path) -> dict[str, bytes]:
-    """Return all files of a target, by their names in it; a file alone has the empty name."""
+    """Return all files below a target by relative name; a single file has the empty name."""
     if target.is_dir():
         files = sorted(path for path in target.rglob("*") if path.is_file())
         return {path.relative_to(target).as_posix(): path.read_bytes() for path in files}
@@ -56,25 +55,22 @@ def bytes_of(target: Path) -> dict[str, bytes]:
 
 
 def seen(files: dict[str, bytes]) -> str:
-    """Return what `at_moments` reports files."""
+    """Return the files in the form that `at_moments` returns."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
-    """Run a method of a test class (with the target) again and again, and kills it each time at another moment.
+    """Run a method of a test class (with the target) repeatedly, killing each run at another moment.
 
-    Quick runs try a third of the moments; see `count_of`.
-
-    Where the class has a method `prepared`, it is called with the target before each run, and `judged` afterwards: its
-    answer is told instead of that of `seen`. Otherwise the target is removed before each run, and what else a killed
-    run left stays.
+    If the class has methods `prepared` and `judged`, they are called with the target before and after each run, and the
+    result of `judged` is returned. Otherwise the target is removed before each run, and other remains stay.
 
     Returns:
-        What was there after each run, as `seen` reports it.
+        The files after each run, in the form of `seen`.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"
-    command = [sys.executable, "-c", code, place_of(cls), method, str(target), str(count_of(moments))]
+    command = [sys.executable, "-c", code, class_location(cls), method, str(target), str(count_of(moments))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -87,7 +83,7 @@ def _main() -> None:
     judge = getattr(contract, "judged", None)
     total = _run(contract, method, target, 0)
     if judge is not None and total > 0:
-        # Judging loads modules here, which later runs do not load any more: they have fewer calls.
+        # Judge once first: it imports modules, which later runs then do not count.
         judge(target)
         total = _run(contract, method, target, 0)
     if total <= 0:
@@ -116,9 +112,9 @@ def _run(contract: Any, method: str, target: Path, moment: int) -> int:
         _in_child(contract, method, target, moment, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        output = pipe.read()
     os.waitpid(child, 0)
-    return int(told or b"-1")
+    return int(output or b"-1")
 
 
 def _in_child(contract: Any, method: str, target: Path, moment: int, writing: int) -> None:

@@ -1,4 +1,4 @@
-"""The pages under `docs/formats`: their tables are those of the layouts."""
+"""Contract of the pages under `docs/formats`: their tables are generated from the layouts."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layou
 def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
     """Return a page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
 
-    Between `<!-- differences -->` and `<!-- end of differences -->` stand the fields on which page and practice differ.
+    Between `<!-- differences -->` and `<!-- end of differences -->` it lists fields where specification and practice
+    differ.
 
     Raises:
-        KeyError: The page names a layout that is not there.
+        KeyError: The page names a layout that does not exist.
     """
     page = _DIFFERENCES.sub(lambda found: f"{found[1]}{differences_table(layouts)}\n{found[2]}", page)
     return _TABLE.sub(lambda found: f"{found[1]}{layout_table(layouts[found['name']])}\n{found[3]}", page)
 
 
 class PageContract:
-    """Contract of every page. Derive, and name the page and the layouts.
+    """Contract of a page; derive from it, and name page and layouts.
 
-    `UPDATE_PAGES=1` in the environment writes the tables again instead of comparing them.
+    With `UPDATE_PAGES=1` in the environment, the tables are rewritten instead of compared.
 
     Attributes:
         page: The page.
-        layouts: The layouts of the format, by the names that the page uses.
+        layouts: Layouts of the format, by the names on the page.
     """
 
     page: ClassVar[Path]
     layouts: ClassVar[Mapping[str, Record | Columns]]
 
     def test_tables_are_those_of_the_layouts(self) -> None:
-        """Every table on the page states what the code reads and writes."""
         text = self.page.read_text(encoding="utf-8")
         wanted = filled(text, self.layouts)
         if os.environ.get("UPDATE_PAGES") == "1":
@@ -49,11 +49,9 @@ class PageContract:
             assert text == wanted, "run the tests once with UPDATE_PAGES=1, and read the difference"
 
     def test_differences_are_listed(self) -> None:
-        """Fields on which page and practice differ are listed, if there are any."""
         some = any(field.differs is not None for layout in self.layouts.values() for field in layout.fields)
         assert bool(_DIFFERENCES.search(self.page.read_text(encoding="utf-8"))) == some
 
     def test_every_layout_has_its_table(self) -> None:
-        """No layout is left out."""
         named = {found["name"] for found in _TABLE.finditer(self.page.read_text(encoding="utf-8"))}
         assert named == set(self.layouts)

@@ -1,6 +1,6 @@
-"""Share of a large matrix of tests that runs: a seeded sample of it, or with SHARDSCOPE_FULL=1 all of it.
+"""Sampling of large test matrices; `SHARDSCOPE_FULL=1` runs all of them.
 
-`make test` samples, `.ci/run` does not. A sample is the same each time, and the edges are always in it.
+`make test` samples, `.ci/run` does not. Samples are deterministic and contain the first and last items.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ from typing import TypeVar
 T = TypeVar("T")
 
 FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
-"""True if the matrices run as a whole. Read here and nowhere else."""
+"""Whether matrices run completely. The environment is read only here."""
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:
-    """At most `at_most` of the items, in their order: the first, the last and seeded ones (if only one, a seeded one).
-
-    All of them in a full run.
+    """Return at most `at_most` items in order: the first, the last and seeded ones. All of them in a full run.
 
     Args:
         items: The whole matrix.
-        at_most: How many run in a quick run, besides those to keep.
-        keep: Items that run in any case, where they are among the items.
-        full: Overrides the switch.
+        at_most: Number of items in a quick run, in addition to `keep`.
+        keep: Items that are always included.
+        full: Overrides `FULL`.
     """
     if len(items) <= at_most or (FULL if full is None else full):
         return list(items)
@@ -37,5 +35,5 @@ def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: b
 
 
 def rounds(full: int, quick: int) -> int:
-    """Return how often something seeded is repeated: `full` times in a full run, else `quick` times."""
+    """Return `full` in a full run, else `quick`."""
     return full if FULL else min(full, quick)

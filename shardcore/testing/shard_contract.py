@@ -1,4 +1,4 @@
-"""Contract of every opened shard."""
+"""Contract of opened shards."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from shardcore.testing.sources import CountingSource, LineSource
 
 
 class CommonContract:
-    """Tests that the contracts of files and of data sets share.
+    """Tests shared by the contracts of files and of data sets.
 
     Attributes:
-        samples: Well-formed files of the format, or folders.
-        absent: Keys of the format's form that no sample holds.
-        most_keys: Keys of a sample that are looked up at most.
-        alone: Titles of steps that compute with the key alone, or with what the caller gave.
+        samples: Well-formed files or folders of the format.
+        absent: Well-formed keys that no sample contains.
+        most_keys: Maximum number of keys per sample that are looked up.
+        alone: Titles of steps that compute only with the key or with options.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
@@ -52,11 +52,11 @@ class CommonContract:
     alone: ClassVar[Sequence[str]] = ()
 
     def opened(self, where: Any, **options: Any) -> Shard:
-        """Open a sample; formats whose samples need options or siblings override it."""
+        """Open a sample; overridden for samples that need options or other files."""
         return shardcore.open(where, **options)
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
-        """An absent key is `KeyAbsent`, an empty `find_all`, and a trace that ends absent."""
+        """An absent key raises `KeyAbsent`, has an empty `find_all`, and a trace with outcome absent."""
         with self.opened(sample) as shard:
             for key in self.absent:
                 with pytest.raises(KeyAbsent):
@@ -67,35 +67,34 @@ class CommonContract:
                 check_steps(shard, trace, self.alone)
 
     def test_objects_are_a_sequence(self, sample: Path) -> None:
-        """`objects[i]`, negative indices, slices, iteration and `len` agree, in a shard that was only opened."""
+        """`objects[i]`, negative indices, slices, iteration and `len` agree before `load_index`."""
         with self.opened(sample) as shard:
             check_sequence(shard)
 
     def test_a_shard_is_read_by_key(self, sample: Path) -> None:
-        """`shard[key]` and `key in shard` answer, for text and for the bytes or numbers that the format stores."""
+        """`shard[key]` and `key in shard` accept text and the stored form."""
         with self.opened(sample) as shard:
             check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
-        """The columns of the objects state what the references state, in any order of rows."""
         with self.opened(sample) as shard:
             shard.load_index()
             check_columns(shard)
 
 
 class ShardContract(CommonContract):
-    """Contract of every opened shard. Derive, and name the samples.
+    """Contract of opened shards; derive from it, and name the samples.
 
     Attributes:
-        quick_samples: Samples of a quick run.
-        open_ranges: Number of ranges that opening may read.
-        find_ranges: Number of ranges that finding one key may read after that.
-        mutations: Number of seeded damages tried on each sample; `python -m tests.fuzz` tries more.
-        quick_mutations: Those of a quick run.
-        cuts: Cuts of each sample that are tried, besides those at the edges of sections.
-        quick_cuts: Those of a quick run.
+        quick_samples: Number of samples in a quick run.
+        open_ranges: Maximum ranges read by opening.
+        find_ranges: Maximum ranges read by finding one key after that.
+        mutations: Number of seeded mutations per sample; `python -m tests.fuzz` tests more.
+        quick_mutations: The same in a quick run.
+        cuts: Number of truncations per sample, in addition to those at the edges of sections.
+        quick_cuts: The same in a quick run.
         promises: Number of seeded damages after which contents are read.
-        quick_promises: Those of a quick run.
+        quick_promises: The same in a quick run.
     """
 
     quick_samples: ClassVar[int] = 4
@@ -109,32 +108,31 @@ class ShardContract(CommonContract):
     quick_promises: ClassVar[int] = 10
 
     def counting(self, sample: Path) -> CountingSource:
-        """Return the bytes of a sample, behind a counter, beside the sample's siblings."""
+        """Return a counting source of a sample, with the files beside it."""
         return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def damaged(self, data: bytes, sample: Path) -> Source:
-        """Damaged bytes in the place of a sample."""
         return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def first_keys(self, sample: Path, count: int) -> list[str]:
-        """Return some keys of a sample, from an opening of its own."""
+        """Return some keys of a sample, which is opened separately."""
         with self.opened(sample) as shard:
             shard.load_index()
             return live_keys(shard)[:count]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Run every test that wants a `sample` with all samples; a quick run with some."""
+        """Parametrize tests with a `sample` argument; a quick run uses some samples."""
         if "sample" in metafunc.fixturenames:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
 
     def test_sections_tile_the_file(self, sample: Path) -> None:
-        """Sections are sorted, without overlap or hole, and at most 64."""
+        """There are at most 64 sections, sorted, without overlap or gap."""
         with self.opened(sample) as shard:
             check_tiling(shard)
 
     def test_what_bytes_are_for_comes_to_the_size_of_the_file(self, sample: Path) -> None:
-        """The shares of the byte budget add up, before `load_index` and after; loads have a place for each row."""
+        """The shares of the byte budget add up, before and after `load_index`; loads count every row."""
         with self.opened(sample) as shard:
             assert shard.source is not None
             for _ in range(2):
@@ -152,7 +150,7 @@ class ShardContract(CommonContract):
             check_explained(shard)
 
     def test_bytes_know_their_object(self, sample: Path) -> None:
-        """After `load_index` the path to an object's bytes says which row it is; no other object is named there."""
+        """After `load_index` the path to the bytes of an object contains its row and no other one."""
         with self.opened(sample) as shard:
             shard.load_index()
             for key in live_keys(shard)[: self.most_keys]:
@@ -162,12 +160,11 @@ class ShardContract(CommonContract):
                         assert nearest_row(shard.explain(span.start, span.source)) == ref.row, span
 
     def test_painting_needs_no_index(self, sample: Path) -> None:
-        """Before `load_index` the runs cover the file and agree with what is explained."""
+        """Before `load_index` the runs cover the file and agree with `explain`."""
         with self.opened(sample) as shard:
             check_explained(shard, complete=False)
 
     def test_loading_twice_changes_nothing(self, sample: Path) -> None:
-        """`load_index` may be called again."""
         with self.opened(sample) as shard:
             shard.load_index()
             before = len(shard.objects), shard.objects.orders
@@ -175,7 +172,6 @@ class ShardContract(CommonContract):
             assert (len(shard.objects), shard.objects.orders) == before
 
     def test_find_find_many_and_trace_agree(self, sample: Path) -> None:
-        """One key, many keys and the told lookup come to the same object."""
         with self.opened(sample) as shard:
             shard.load_index()
             keys = live_keys(shard)[: self.most_keys]
@@ -191,7 +187,7 @@ class ShardContract(CommonContract):
             assert rows[len(keys) :].tolist() == [-1] * len(self.absent)
 
     def test_a_page_of_objects_reads_no_byte_twice(self, sample: Path) -> None:
-        """`page` returns what `columns` and `key_texts` return, and reads each byte once."""
+        """`page` returns the same as `columns` and `key_texts`, and reads each byte once."""
         source = self.counting(sample)
         with self.opened(source) as shard:
             objects = shard.objects
@@ -206,7 +202,7 @@ class ShardContract(CommonContract):
                 assert np.array_equal(getattr(columns, name), getattr(expected, name)), name
 
     def test_objects_read_in_ranges(self, sample: Path) -> None:
-        """`stream`, `read` and `read_range` give the same bytes."""
+        """`stream`, `read` and `read_range` return the same bytes."""
         with self.opened(sample) as shard:
             shard.load_index()
             for key in live_keys(shard)[:5]:
@@ -219,14 +215,13 @@ class ShardContract(CommonContract):
                 assert shard.read_range(ref, middle, len(whole) + 10) == whole[middle:]
 
     def test_well_formed_samples_verify(self, sample: Path) -> None:
-        """Verification finds no error in a well-formed file, at any depth."""
         with self.opened(sample) as shard:
             for depth in Depth:
                 report = shard.verify(depth)
                 assert report.ok, report.findings
 
     def test_opening_and_finding_read_few_ranges(self, sample: Path) -> None:
-        """The numbers of ranges read to open, to paint and to find one key are bounded."""
+        """The numbers of ranges read to open, to paint and to find one key are limited."""
         source = self.counting(sample)
         with self.opened(source) as shard:
             assert len(source.ranges) <= self.open_ranges, source.ranges
@@ -236,12 +231,12 @@ class ShardContract(CommonContract):
                 assert len(source.ranges) <= self.find_ranges, source.ranges
 
     def test_progress_is_told_and_cancels(self, sample: Path) -> None:
-        """Verification reports its progress, and stops when the callable raises `Cancelled`."""
-        told: list[tuple[int, int]] = []
+        """Verification reports progress, and stops if the callback raises `Cancelled`."""
+        reported: list[tuple[int, int]] = []
         with self.opened(sample) as shard:
-            shard.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
-            assert told
-            assert all(0 <= done <= total for done, total in told)
+            shard.verify(Depth.CONTENT, lambda done, total: reported.append((done, total)))
+            assert reported
+            assert all(0 <= done <= total for done, total in reported)
 
             def stop(done: int, total: int) -> None:
                 raise shardcore.Cancelled
@@ -250,12 +245,12 @@ class ShardContract(CommonContract):
                 shard.verify(Depth.CONTENT, stop)
 
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
-        """Wherever the line breaks, verification ends with that error, and reports what it found before."""
+        """A lost connection ends verification with that error at any point, with a partial report."""
         base = self.counting(sample)
         check_lost_line(lambda line: self.opened(LineSource(base, line)), rounds(20, 4))
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
-        """Cutting the file anywhere gives a `ShardError`, or a shard that can still be looked at."""
+        """A file truncated anywhere gives a `ShardError`, or a partial shard that can be explored."""
         data = sample.read_bytes()
         with self.opened(sample) as shard:
             shard.load_index()
@@ -265,14 +260,14 @@ class ShardContract(CommonContract):
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
 
     def test_what_verifies_is_read(self, sample: Path) -> None:
-        """Where verification finds no error in a damaged file, every live object is read."""
+        """If verification of a damaged file finds no error, every live object can be read."""
         data = sample.read_bytes()
         for mutated in mutations(data, seed=-len(data), count=rounds(self.promises, self.quick_promises)):
             with suppress(ShardError), self.opened(self.damaged(mutated, sample)) as shard:
                 check_promise(shard)
 
     def test_mutated_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
-        """Any damage gives `ShardError`s, or a shard that can still be looked at; nothing else is raised."""
+        """Any damage gives a `ShardError`, or a partial shard that can be explored; nothing else is raised."""
         data = sample.read_bytes()
         count = min(rounds(self.mutations, self.quick_mutations), 4000000 // max(len(data), 1) + 5)
         for mutated in mutations(data, seed=len(data), count=count):

@@ -14,26 +14,21 @@ from shardcore.sources.wrapped import WrapperSource
 
 
 class CountingSource(BytesSource):
-    """Counts and keeps the ranges that are read."""
+    """Source in memory that records the ranges that are read."""
 
     def __init__(self, data: bytes, name: str = "counted", *, folder: Folder | None = None) -> None:
         super().__init__(data, name, folder=folder)
         self.ranges: list[tuple[int, int]] = []
 
     def _read(self, start: int, stop: int) -> bytes:
-        # An empty range is free.
+        # Empty ranges do not count.
         if stop > start:
             self.ranges.append((start, stop))
         return super()._read(start, stop)
 
 
 class CountingFolder(Folder):
-    """A folder that keeps what is read of its files, and how often it is listed.
-
-    Attributes:
-        ranges: The ranges read, `(name, start, stop)`.
-        listed: Number of times it was listed.
-    """
+    """Folder that records the ranges `(name, start, stop)` read from its files, and the number of listings."""
 
     def __init__(self, base: Folder) -> None:
         self.base = base
@@ -42,24 +37,20 @@ class CountingFolder(Folder):
         self.listed = 0
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """As the folder underneath."""
         self.listed += 1
         return self.base.list(prefix)
 
     def open(self, name: str) -> Source:
-        """As the folder underneath; reads are kept."""
         return _Counted(self.base.open(name), name, self)
 
     def open_on_demand(self, name: str) -> Source:
-        """As the folder underneath; reads are kept."""
         return _Counted(self.base.open_on_demand(name), name, self)
 
     def folder(self, name: str) -> Folder:
-        """As the folder underneath; what is read there is not kept."""
+        """Return a sub-folder; reads in it are not recorded."""
         return self.base.folder(name)
 
     def parent(self) -> Folder | None:
-        """As the folder underneath."""
         return self.base.parent()
 
 
@@ -88,38 +79,29 @@ class _Counted(WrapperSource):
 
 
 class MemoryFolder(Folder):
-    """A folder of files in memory, without sub-folders.
-
-    Args:
-        files: Content by name.
-        name: What to call it.
-    """
+    """Folder of files in memory, without sub-folders."""
 
     def __init__(self, files: Mapping[str, bytes], name: str = "memory") -> None:
         self.name = self.uri = name
         self._files = dict(files)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """Return all files; sub-folders are empty."""
         return [] if prefix else [Entry(name, len(data), False) for name, data in sorted(self._files.items())]
 
     def open(self, name: str) -> Source:
-        """Return a file."""
         if check_name(name) not in self._files:
             raise SourceError(f"there is no {name}")
         return BytesSource(self._files[name], name, folder=self)
 
     def folder(self, name: str) -> Folder:
-        """Return an empty folder."""
         return MemoryFolder({}, check_name(name))
 
     def parent(self) -> Folder | None:
-        """None."""
         return None
 
 
 class FailingSource(BytesSource):
-    """Fails every read after the first few, as a broken connection does."""
+    """Source whose reads fail after the first few, like a broken connection."""
 
     def __init__(self, data: bytes, after: int = 0) -> None:
         super().__init__(data, "failing")
@@ -133,12 +115,7 @@ class FailingSource(BytesSource):
 
 
 class Line:
-    """A line to a server that is lost after some requests.
-
-    Attributes:
-        left: Requests until it is lost; None while it holds.
-        requests: Requests that came through it.
-    """
+    """Connection to a server that is lost after `left` requests; None means never."""
 
     def __init__(self, left: int | None = None) -> None:
         self.left = left
@@ -146,11 +123,7 @@ class Line:
         self._lock = threading.Lock()
 
     def request(self) -> None:
-        """Count a request.
-
-        Raises:
-            ConnectionFailed: The line is lost.
-        """
+        """Count a request; ConnectionFailed if the connection is lost."""
         with self._lock:
             if self.left is not None and self.requests >= self.left:
                 raise ConnectionFailed("connection refused by 192.0.2.1:9")
@@ -158,7 +131,7 @@ class Line:
 
 
 class LineSource(WrapperSource):
-    """A source behind a `Line`; so are the files beside it."""
+    """Source read through a `Line`, with the files beside it."""
 
     def __init__(self, base: Source, line: Line) -> None:
         super().__init__(base)
@@ -183,39 +156,34 @@ class LineSource(WrapperSource):
 
 
 class LineFolder(Folder):
-    """A folder behind a `Line`."""
+    """Folder read through a `Line`."""
 
     def __init__(self, base: Folder, line: Line) -> None:
         self.base, self.line = base, line
         self.name, self.uri = base.name, base.uri
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """As the folder underneath, while the line holds."""
         self.line.request()
         return self.base.list(prefix)
 
     def open(self, name: str) -> Source:
-        """As the folder underneath, while the line holds."""
         self.line.request()
         return LineSource(self.base.open(name), self.line)
 
     def open_on_demand(self, name: str) -> Source:
-        """As the folder underneath, while the line holds."""
         self.line.request()
         return LineSource(self.base.open_on_demand(name), self.line)
 
     def folder(self, name: str) -> Folder:
-        """As the folder underneath, behind the same line."""
         return LineFolder(self.base.folder(name), self.line)
 
     def parent(self) -> Folder | None:
-        """As the folder underneath, behind the same line."""
         parent = self.base.parent()
         return None if parent is None else LineFolder(parent, self.line)
 
 
 class PatternSource(Source):
-    """A source of any size without storage: each byte follows from its offset."""
+    """Source of any size without storage: each byte is computed from its offset."""
 
     name = "pattern"
     uri = "pattern"
@@ -225,10 +193,9 @@ class PatternSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self._size
 
     def _read(self, start: int, stop: int) -> bytes:
-        # The sum of the eight bytes of each offset.
+        # Each byte is the sum of the eight bytes of its offset.
         offsets = (np.arange(stop - start, dtype=np.uint64) + np.uint64(start)).astype("<u8")
         return bytes(offsets.view(np.uint8).reshape(-1, 8).sum(axis=1, dtype=np.uint8))

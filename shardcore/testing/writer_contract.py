@@ -1,4 +1,4 @@
-"""Contract of every writer."""
+"""Contract of writers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from shardcore.writing.writer import Sized, Writer
 
 
 class WriterContract:
-    """Contract of every writer. Derive, give `format` and `objects`, and override differences.
+    """Contract of writers; derive from it, set `format`, implement `objects`, and override differences.
 
     Attributes:
-        format: The name of the format.
-        suffix: How a target ends; `/` where it is a folder.
+        format: Name of the format.
+        suffix: Suffix of a target; `/` for a folder.
         options: Options for `create`.
-        wrong_keys: Keys that are not of the format's form; empty where any text is one, or there are none.
-        moments: Moments at which a run is killed; fewer where another class of the same writer has as many.
-        keyless: Whether the format has no keys: objects are then told apart by their order.
+        wrong_keys: Malformed keys; empty if any text is a key, or there are no keys.
+        moments: Number of moments at which a run is killed.
+        keyless: Whether the format has no keys: objects are then identified by their order.
     """
 
     format: ClassVar[str]
@@ -49,24 +49,21 @@ class WriterContract:
     moments: ClassVar[int] = 20
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        """Keys and contents to write, five or more, all of them small; one content is empty where that can be."""
+        """Return at least five small objects as key and content; one is empty if the format allows it."""
         raise NotImplementedError
 
     def facts(self, row: int) -> dict[str, Any]:
-        """Return the facts with which object `row` is written."""
         return {}
 
     def created(self, target: Path | None) -> Writer:
-        """Return a writer for a target."""
         folder = self.suffix.endswith("/")
         return shardcore.create(target, format=self.format, folder=folder, **self.options)
 
     def target(self, folder: Path, name: str = "out") -> Path:
-        """Return a target in a folder."""
         return folder / (name + self.suffix.rstrip("/"))
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
-        """Return the content of the object that was added as number `row`, under the key that `add` returned."""
+        """Return the content of the object added as number `row`, with the key that `add` returned."""
         return shard.read(shard.find(key))
 
     def fill(self, writer: Writer) -> list[str]:
@@ -74,17 +71,17 @@ class WriterContract:
         return [writer.add(key, data, **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
     def written(self, target: Path) -> Plan:
-        """Write the objects; return the plan made before the end."""
+        """Write the objects; return the plan from before `finish`."""
         with self.created(target) as writer:
             self.fill(writer)
             return writer.plan()
 
     def opened(self, target: Path, writer: Writer | None = None) -> Shard:
-        """Return what was written, opened."""
+        """Open what was written."""
         return shardcore.open(target, format=self.format, **(writer.opening if writer is not None else {}))
 
     def test_it_is_declared(self) -> None:
-        """The format says in one sentence each what it is for and what it cannot; every option and fact has a help."""
+        """The format declares its purpose and limitation, one sentence each; every option and fact has a help text."""
         found = format_of(self.format)
         writes = writes_of(found)
         for sentence in (writes.purpose, writes.cannot):
@@ -98,7 +95,7 @@ class WriterContract:
         assert writes.file if not self.suffix.endswith("/") else writes.folder
 
     def test_what_was_written_is_read_back(self, tmp_path: Path) -> None:
-        """Every object comes back under the key that `add` returned, and verification finds nothing."""
+        """Every object has the key that `add` returned, and verification finds nothing."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             keys = self.fill(writer)
@@ -118,7 +115,7 @@ class WriterContract:
         assert plans[0] == plans[1]
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
-        """Name, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
+        """Name, sections, sizes and objects of the plan are those of the files, also if nothing is written."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)
@@ -135,7 +132,7 @@ class WriterContract:
         self.check_plan(plan, root, writer)
 
     def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
-        """The files of a plan that are shards show their contents when they are opened."""
+        """Check that planned files that are shards have the planned contents."""
         for file in plan.files:
             if not len(file.objects):
                 continue
@@ -149,7 +146,7 @@ class WriterContract:
                         assert shard.find(ref.key) == ref
 
     def test_a_plan_from_sizes_is_near(self) -> None:
-        """With sizes alone the plan has the same files; it is exact, or says that it is not and is near."""
+        """With sizes alone the plan has the same files; it is exact, or close and marked as inexact."""
         with self.created(None) as writer:
             self.fill(writer)
             plan = writer.plan()
@@ -166,14 +163,14 @@ class WriterContract:
         assert estimate.size >= plan.size / 4
 
     def test_sizes_alone_cannot_be_written(self, tmp_path: Path) -> None:
-        """A writer that writes refuses content of which only the size is known, and leaves nothing."""
+        """A writer refuses content of which only the size is known, and leaves nothing."""
         key, data = self.objects()[0]
         with pytest.raises(UsageError), self.created(self.target(tmp_path)) as writer:
             writer.add(key, Sized(len(data)), **self.facts(0))
         assert _names(tmp_path) == []
 
     def test_equal_input_gives_equal_bytes(self, tmp_path: Path) -> None:
-        """Writing twice gives the same files; one object after the other or many at once, bytes or streams."""
+        """Output is deterministic: one by one or many at once, bytes or streams."""
         contents: list[dict[str, bytes]] = []
         for name, fill in (("a", self.fill), ("b", self.fill), ("c", self._fill_streams)):
             with self.created(self.target(tmp_path, name)) as writer:
@@ -199,7 +196,7 @@ class WriterContract:
         ]
 
     def test_no_objects_are_a_shard(self, tmp_path: Path) -> None:
-        """A writer to which nothing was added makes an empty shard, or says why there can be none."""
+        """A writer without objects writes an empty shard, or reports why that is impossible."""
         target = self.target(tmp_path)
         try:
             with self.created(target) as writer:
@@ -212,7 +209,7 @@ class WriterContract:
             assert shard.verify(Depth.CONTENT).ok
 
     def test_nothing_appears_before_the_end(self, tmp_path: Path) -> None:
-        """Until `finish` there is no file of that name; after an error there is no file at all."""
+        """Before `finish`, and after an error, there is no file of the final name."""
         target = self.target(tmp_path)
         with pytest.raises(RuntimeError), self.created(target) as writer:
             self.fill(writer)
@@ -221,7 +218,6 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_existing_files_are_not_replaced(self, tmp_path: Path) -> None:
-        """Creating over an existing file is refused; the file stays."""
         target = self.target(tmp_path)
         target.write_bytes(b"precious")
         with pytest.raises(UsageError):
@@ -229,14 +225,14 @@ class WriterContract:
         assert target.read_bytes() == b"precious"
 
     def test_wrong_keys_are_named(self) -> None:
-        """A key of the wrong form is refused when it is added; the message has the name of the input."""
+        """A malformed key is refused by `add`; the message has the name of the input."""
         data = self.objects()[0][1]
         for key in self.wrong_keys:
             with self.created(None) as writer, pytest.raises(UsageError, match=r"in/one\.txt"):
                 writer.add(key, data, label="in/one.txt", **self.facts(0))
 
     def test_a_key_twice_is_named(self, tmp_path: Path) -> None:
-        """Two objects with one key are refused, both are named, and nothing appears."""
+        """A duplicate key is refused with the names of both objects, and nothing appears."""
         if self.keyless:
             return
         with self.created(None) as planner:
@@ -249,13 +245,13 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_unknown_facts_are_refused(self) -> None:
-        """Facts that the format does not keep are refused, not dropped silently."""
+        """Metadata that the format cannot store is refused, not dropped silently."""
         key, data = self.objects()[0]
         with self.created(None) as writer, pytest.raises(UsageError, match="no_such_fact"):
             writer.add(key, data, no_such_fact=1)
 
     def test_an_input_that_fails(self, tmp_path: Path) -> None:
-        """An input that fails half-way is a clear error with its name, and nothing appears."""
+        """An input that fails half-way is an error with its name, and nothing appears."""
         key, _ = self.objects()[0]
         with pytest.raises(SourceError, match=r"in/bad\.txt.*gone"), self.created(self.target(tmp_path)) as writer:
             writer.add(key, _Failing(), label="in/bad.txt", **self.facts(0))
@@ -263,29 +259,29 @@ class WriterContract:
 
     @pytest.mark.thorough
     def test_a_disk_that_is_full(self, tmp_path: Path) -> None:
-        """When no more bytes can be written the error names the file, and nothing stays."""
+        """If the disk is full, the error has the name of the file, and nothing is left."""
         code = (
             "import resource, signal, sys, importlib.util\n"
             "from pathlib import Path\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "from shardcore.errors import SourceError\n"
             "from shardcore.testing.kill_runs import loaded\n"
-            f"contract = loaded({killed.place_of(type(self))!r})()\n"
+            f"contract = loaded({killed.class_location(type(self))!r})()\n"
             "writer = contract.created(Path(sys.argv[1]))\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
             "try:\n"
             "    with writer:\n"
             "        contract.fill(writer)\n"
             "except SourceError as error:\n"
-            "    print('told', error)\n"
+            "    print('error:', error)\n"
         )
         target = self.target(tmp_path)
         done = subprocess.run([sys.executable, "-c", code, str(target)], capture_output=True, text=True, check=False)
-        assert done.stdout.startswith("told cannot write"), done.stdout + done.stderr
+        assert done.stdout.startswith("error: cannot write"), done.stdout + done.stderr
         assert _names(tmp_path) == []
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
-        """Killed at any moment a new file is absent or whole; what is left over is removed by the next run."""
+        """After a kill at any moment a new file is missing or complete; the next run removes the remains."""
         if not hasattr(os, "fork"):
             pytest.skip("this system has no fork")
         target = self.target(tmp_path / "k")
@@ -301,12 +297,12 @@ class WriterContract:
         assert [name for name in _names(target.parent) if name.endswith(".part")] == []
 
     def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
-        """Extract, then pack with the manifest of that: the same keys, contents and facts."""
+        """Extracting, and packing with the manifest of that, gives the same keys, contents and facts."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)
         with self.opened(target, writer) as shard:
-            before = _told(shard)
+            before = _stored(shard)
             refs = [shard.objects.ref(row) for row in range(len(shard.objects)) if shard.objects.keys[row] is not None]
             refs = [shard.find(shard.views[0])] if shard.views else refs
             assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
@@ -317,14 +313,14 @@ class WriterContract:
         assert done.report.ok
         assert not done.notes
         with self.opened(again, writer) as shard:
-            assert _told(shard) == before
+            assert _stored(shard) == before
 
 
-def _told(shard: Shard) -> list[tuple[str | None, bytes, str]]:
+def _stored(shard: Shard) -> list[tuple[str | None, bytes, str]]:
     shard.load_index()
     refs = [shard.find(shard.views[0])] if shard.views else [shard.objects.ref(r) for r in range(len(shard.objects))]
-    told = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
-    return sorted(told, key=str)
+    stored = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
+    return sorted(stored, key=str)
 
 
 class _Failing(io.RawIOBase):

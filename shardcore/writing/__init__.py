@@ -1,1 +1,1 @@
-"""Writing: a plan first, then files that appear under their final names only when they are complete."""
+"""Writing of shards: planning, and files that get their final names only when they are complete."""

@@ -1,4 +1,4 @@
-"""The audit log of a file, `FILE.audit.jsonl`: who deleted what, when and why, one JSON object per line."""
+"""Audit log of a file, `FILE.audit.jsonl`: one JSON object per deletion, with person, time and reason."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
+    """Values of an audit log entry that the edit does not contain; `time` is ISO 8601 in UTC, empty for now."""
+
     reason: str = ""
     who: str = ""
     ticket: str = ""
     time: str = ""
 
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
+        """Append an entry to the audit log of a file, and sync it; `facts` are further members."""
         time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
-        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **told, **facts}
+        given = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
+        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **given, **facts}
         _append(path, json.dumps(line).encode() + b"\n")
 
 
@@ -40,6 +43,7 @@ def audit_log_of(path: Path) -> Path:
 
 
 def check_audit_log(path: Path) -> None:
+    """Raise SourceError if the audit log cannot be written; called before the file is edited."""
     os.close(_opened(path))
 
 
@@ -50,7 +54,7 @@ def _append(path: Path, line: bytes) -> None:
         if size:
             os.lseek(descriptor, size - 1, os.SEEK_SET)
             if os.read(descriptor, 1) != b"\n":
-                # A line that a power failure cut off stays alone.
+                # Start a new line after an entry that a power failure truncated.
                 line = b"\n" + line
         written = os.write(descriptor, line)
         if written < len(line):

@@ -1,4 +1,4 @@
-"""Columns that a writer keeps of millions of objects: few bytes each, no Python objects."""
+"""Compact columns for the keys and labels of millions of objects, without Python objects."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from shardcore.model.number_words import plural
 
 
 class TextColumn:
+    """Append-only sequence of byte strings in one buffer."""
+
     def __init__(self) -> None:
         self._bytes = bytearray()
         self._stops = array("Q")
@@ -36,11 +38,12 @@ class TextColumn:
         return bytes(self._bytes[start : self._stops[row]])
 
     def twins(self) -> list[tuple[int, int]]:
+        """Return the rows that repeat an earlier one, as (first row, row), in order."""
         hashes = np.frombuffer(self._hashes, np.int64)
         order = np.argsort(hashes, kind="stable")
         same = hashes[order[1:]] == hashes[order[:-1]]
         rows = np.sort(order[np.append(same, False) | np.append(False, same)]) if len(order) else order
-        # Different bytes may have one hash.
+        # Confirm: hashes may collide.
         known: dict[bytes, int] = {}
         pairs = ((known.setdefault(self[row], row), row) for row in rows.tolist())
         return [(first, row) for first, row in pairs if first != row]
@@ -64,7 +67,7 @@ class Labels:
 
 
 MOST_PAIRS = 10
-"""Pairs of objects with one key that an error names."""
+"""Duplicate pairs listed in an error."""
 
 
 class SameKeys(UsageError):
@@ -74,9 +77,10 @@ class SameKeys(UsageError):
 def twins_error(
     pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
+    """Return the error for duplicate keys; `pairs` are the first `MOST_PAIRS` of `count`: both labels and the key."""
     (first, second, key) = pairs[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
-    told = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
+    listed = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
     more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
-    return SameKeys(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)
+    return SameKeys(f"{count:,} pairs of objects have the same {what}: {listed}{more}", remedy=remedy)

@@ -1,4 +1,4 @@
-"""Declarations of writing: stated once, read by the command line, the window and the tests."""
+"""Declarations of writing, used by the command line, the window and the tests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,24 @@ class KeyRule(Enum):
     """Default origin of the key of an input."""
 
     CONTENT = "from the content"
-    """The writer makes it: `add(None, data)`."""
+    """Computed by the writer: `add(None, data)`."""
     PATH = "the path below the folder that was given, with /; else the name of the file"
     OWN = "a rule of the format"
-    """`Writes.own_key` says it, from the name of the file."""
+    """Computed by `Writes.own_key` from the file name."""
     NONE = "none"
-    """The format has no keys: those of a manifest go on into the result manifest."""
+    """The format has no keys; those of a manifest are copied to the result manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dial:
+    """Main parameter of writing, which changes the layout most; varied when formats are compared.
+
+    Attributes:
+        name: Name: an option for writing, or a part of one.
+        usual: Initial value.
+        options: Options for writing for a value; None if the value is that of the option itself.
+    """
+
     name: str
     help: str
     values: tuple[str, ...]
@@ -37,55 +45,57 @@ class Dial:
 
 
 class Instead(Enum):
+    """Replacement for an edit that a format does not support."""
+
     REWRITE = "rewrite"
-    """The whole file is written again."""
+    """The whole file is rewritten."""
     BESIDE = "beside"
-    """A new file is written, and the old one stays."""
+    """A new file is written; the old one is kept."""
     REMOVE = "remove"
     """A whole file is removed."""
     NEVER = "never"
-    """It cannot be done."""
+    """There is no replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
+    """Reason why a format does not support an edit, and the replacement."""
+
     instead: Instead
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Declaration of writing a format. Options are `Format.options` with `Purpose.WRITE`, facts with `Purpose.FACT`.
+    """Declaration of writing a format; its options and metadata (facts) are in `Format.options`, by purpose.
 
     Attributes:
-        create: Starts a writer: `create(output, **options)`, the options checked already.
-        purpose: One sentence: what the format is for.
-        cannot: One sentence: what it cannot.
-        keys: Where the keys of inputs come from.
-        key_form: The form of a key in words: `64 hex digits`; empty where there are none.
-        check_key: The key that a text means, in its usual form; a `UsageError` says why it is none. Without it any text
-            is a key.
-        own_key: The key for the name of a file, with `KeyRule.OWN`; a `UsageError` says why there is none.
-        check_count: Refuses a number of objects that cannot be in one file, by the options for writing.
-        parts: Names of further contents that an object may have: `fragments`.
+        create: Creates a writer: `create(output, **options)`, after the options were checked.
+        purpose: One sentence: the use of the format.
+        cannot: One sentence: its limitation.
+        keys: Origin of the keys of inputs.
+        key_form: Form of a key in words: `64 hex digits`; empty if there are no keys.
+        check_key: Returns the normal form of a key given as text, or raises UsageError. Default: any text is a key.
+        own_key: Returns the key for a file name, with `KeyRule.OWN`, or raises UsageError.
+        check_count: Refuses a number of objects that does not fit one file, given the options for writing.
+        parts: Names of further contents of an object: `fragments`.
         file: Whether the target may be a file.
-        folder: Whether it may be a folder.
-        members: Patterns of the names of shards in such a folder, in its sub-folders with `/`, at any depth with `**/`:
-            with `force`, those that are not written again are removed.
-        gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `FormatInputs`.
+        folder: Whether the target may be a folder.
+        members: Patterns of the names of shards in such a folder, in sub-folders with `/`, at any depth with `**/`.
+            With `force`, matching files that are not rewritten are removed.
+        gather: Converts inputs to objects by a rule of the format: `gather(paths, options, left_out)`.
         single: Whether a file holds one content, so that several inputs need a folder.
-        converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
-        checksum: The checksum or digest of every content, for some options; without it there is none.
-        settings: Options that a conversion takes over from the settings of its source (see `Shard.settings`). They come
-            from result manifests, too: none may name a path.
-        inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
-            is a folder, and whether objects have other keys.
-        dial: Its main parameter; None where nothing that can be chosen changes much.
-        codecs: Options with which contents are stored by a codec that formats have in common, by its name: `none`,
-            `zstd`. A codec that the format does not have is left out; all are where it compresses nothing. A mapping
-            among the options has the members that differ from those that the dial sets.
-        usual_codec: The codec of a writer without options, in a few words.
-        without: Reason why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
+        converted: Rule for keys of another format that do not fit: `sha256`, `number`; empty if all fit.
+        checksum: Returns the checksum or digest of every content for given options; default: none.
+        settings: Options that a conversion copies from the settings of its source (see `Shard.settings`). They also
+            come from result manifests, so none may contain a path.
+        inherited: The same by a function of the settings, the given options, whether the target is a folder, and
+            whether keys change.
+        dial: Main parameter; None if there is none.
+        codecs: Options that select a common codec, by its name: `none`, `zstd`. Unsupported codecs are missing. In a
+            mapping, only the members that differ from those of the dial.
+        usual_codec: Codec of a writer without options, in a few words.
+        without: Reasons for unsupported edits, by name: `append`, `delete`.
     """
 
     create: Callable[..., Writer]
@@ -112,10 +122,10 @@ class Writes:
     without: Mapping[str, Without] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:
-        """The key of a file of that name (relative, with `/`); None where the writer makes it, or there are no keys.
+        """Return the key of a relative file name; None if the writer computes it, or there are no keys.
 
         Raises:
-            UsageError: The name does not state a key.
+            UsageError: The name does not contain a key.
         """
         if self.keys is KeyRule.PATH:
             return name

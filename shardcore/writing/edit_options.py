@@ -1,6 +1,6 @@
 """Edits of an existing file, declared once for the command line and the window.
 
-A verb means the same in every format that has it; which formats do is stored in `Format.edits`.
+`Format.edits` has the edits that a format supports.
 """
 
 from __future__ import annotations
@@ -17,17 +17,26 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 
 class EditSubject(Enum):
     KEYS = "keys"
-    """Objects, by their keys."""
     FILES = "files"
-    """Files whose bytes come in."""
+    """Files whose bytes are added."""
     TARGET = "target"
-    """A new file, which is written; the shard itself does not change."""
+    """A new file; the shard itself does not change."""
     NOTHING = "nothing"
     """The file itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
+    """Kind of edit.
+
+    Attributes:
+        name: Name of the command, also in `Format.edits`.
+        title: Label in menus.
+        takes: Subject of the edit.
+        beside: Whether it changes only a sidecar: no journal is needed, and it works on the members of a data set.
+        back: Label of the verb that reverts it; empty if the journal reverts it.
+    """
+
     name: str
     title: str
     help: str
@@ -48,17 +57,17 @@ _TOMBSTONE = (
     Option(
         "date",
         OptionType.TEXT,
-        "created_at of the objects, in ISO 8601; needed where the shard does not say.",
+        "created_at of the objects, in ISO 8601; required if the shard does not contain it.",
         OptionPurpose.EDIT,
     ),
 )
 _FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
-"""The facts that a tombstone states, by the names of the options that give them."""
+"""Members of a tombstone by option name."""
 
 DELETE = Verb(
     "delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", EditSubject.KEYS
 )
-TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end of a shard.", EditSubject.NOTHING)
+TRUNCATE = Verb("truncate", "Truncate", "Remove the bytes that follow the end of a shard.", EditSubject.NOTHING)
 APPEND = Verb(
     "append",
     "Append",
@@ -71,7 +80,7 @@ TOMBSTONE = Verb(
     "Mark objects as deleted in the sidecar; the shard itself does not change.",
     EditSubject.KEYS,
     beside=True,
-    back="Lift tombstones",
+    back="Remove tombstones",
     back_help="Remove the marks of deletion from the sidecar: the objects can be read again.",
     options=_TOMBSTONE,
 )
@@ -83,10 +92,10 @@ REKEY = Verb(
 )
 
 VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
-"""Those that change what is there."""
+"""Edits that change existing files."""
 
 
-def made(
+def compute_edit(
     verb: Verb,
     make: Callable[..., Any],
     shard: Any,
@@ -97,6 +106,10 @@ def made(
     now: str = "",
     back: bool = False,
 ) -> Any:
+    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` for a verb `beside` the shard.
+
+    `make` is the function in `Format.edits`; `now` is ISO 8601 in UTC; `back` reverts the edit.
+    """
     if verb.beside:
         facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
         return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")

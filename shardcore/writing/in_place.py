@@ -1,4 +1,4 @@
-"""Changes of a file in place: what is going to change is known, and shown, before a byte is written."""
+"""Edits of a file in place: all changes are computed, and can be shown, before a byte is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folder
 from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
 
 SHOWN = 64
-"""Bytes of a change that are shown at most."""
+"""Maximum bytes of a change that are displayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Zeros:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
+    """New bytes in pieces, which need not fit into memory; each call of `pieces` starts again."""
+
     size: int
     pieces: Callable[[], Iterator[bytes]]
 
@@ -42,6 +44,8 @@ New = bytes | Zeros | Stream
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
+    """Range of the file that gets new bytes; it may extend beyond the old end."""
+
     start: int
     new: New
     what: str = ""
@@ -64,11 +68,13 @@ class FileChange:
             yield from self.new.pieces()
 
     def digest(self) -> str:
+        """Return the sha256 of the new bytes in hex; empty for a stream, which is read only once."""
         if isinstance(self.new, Stream):
             return ""
         return sha256_of(self.pieces())[0]
 
     def head(self) -> bytes:
+        """Return the first `SHOWN` new bytes."""
         if isinstance(self.new, Zeros):
             return bytes(min(self.new.size, SHOWN))
         return next(self.pieces(), b"")[:SHOWN]
@@ -76,6 +82,8 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
+    """Changes of one local file, in the order of writing, and its new size; they do not overlap."""
+
     source: FileSource
     what: str
     changes: tuple[FileChange, ...]
@@ -85,22 +93,25 @@ class Edit:
 
     @property
     def path(self) -> Path:
+        """The file itself, also if `source` was opened through a link."""
         return real_path(self.source.path)
 
     @property
     def old_size(self) -> int:
         return self.source.size
 
-    def old_stretches(self) -> list[tuple[int, int]]:
+    def old_ranges(self) -> list[tuple[int, int]]:
+        """Return the ranges of the old file that are overwritten or cut off."""
         found = [(one.start, min(one.stop, self.old_size)) for one in self.changes if one.start < self.old_size]
         if self.new_size < self.old_size:
             found.append((self.new_size, self.old_size))
         return sorted(found)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of the plan, with the first old and new bytes of each change in hex."""
         changes = []
         for one in self.changes:
-            # A change may begin beyond the old end: what grows by more than one stretch has several there.
+            # A change may begin beyond the old end, if the file grows by several changes.
             stop = min(one.start + SHOWN, one.stop, self.old_size)
             old = self.source.read(one.start, stop) if one.start < stop else b""
             changes.append(
@@ -109,6 +120,7 @@ class Edit:
         return {"path": str(self.path), "size": self.old_size, "new_size": self.new_size, "changes": changes}
 
     def check(self) -> None:
+        """Raise SourceChanged if the file was replaced or changed, UsageError for overlapping changes."""
         self.source.check_unchanged()
         at = 0
         for one in sorted(self.changes, key=lambda one: one.start):
@@ -126,12 +138,14 @@ def edit_of(
     verb: str = "",
     keys: tuple[str, ...] = (),
 ) -> Edit:
+    """Return an edit of an opened file; default of `new_size`: the size stays. UsageError if it is not a local file."""
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
     return Edit(source, what, changes, source.size if new_size is None else new_size, verb, keys)
 
 
 def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
+    """Write the changes and sync the file; a failure leaves it partly changed."""
     total, done = sum(one.size for one in edit.changes), 0
     with open_for_edit(edit.path) as file:
         edit.source.check_same(file.fileno())
@@ -142,7 +156,7 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
                     write_all(file, piece)
                     done += len(piece)
                     progress(done, max(total, 1))
-            # A block device has no size that could be set; what grows has grown by being written.
+            # The size of a block device cannot be set; a growing file has already grown by the writes.
             if edit.new_size < edit.old_size:
                 file.truncate(edit.new_size)
             make_durable(file, before=edit.source.modified)
@@ -151,6 +165,7 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
 
 
 def open_for_edit(path: Path) -> IO[bytes]:
+    """Open a regular file or block device unbuffered for reading and writing; links are refused."""
     descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -163,9 +178,10 @@ def open_for_edit(path: Path) -> IO[bytes]:
 
 
 def make_durable(file: IO[bytes], *, before: int) -> None:
+    """Sync an edited file, and ensure a new modification time (`before` in ns): readers detect changes by it."""
     status = os.fstat(file.fileno())
     if status.st_mtime_ns == before and os.utime in os.supports_fd:
-        # The clock of a file system ticks slower than two edits may follow each other.
+        # Two edits may be faster than the clock resolution of the file system.
         os.utime(file.fileno(), ns=(status.st_atime_ns, before + 1))
     sync_file(file.fileno())
 
@@ -178,15 +194,15 @@ def write_all(file: IO[bytes], data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A small file that gets other content as a whole: it is replaced, and whole at any moment.
+    """Small file that is replaced atomically.
 
     Attributes:
         path: The file.
-        what: What that does, as a sentence without its point.
-        old: Its bytes now; None where it does not exist yet.
-        new: Its bytes afterwards.
-        shard: The shard that the file belongs to: it is locked meanwhile, and the audit log is named by it.
-        verb: The kind of edit.
+        what: Description of the change.
+        old: Its present bytes; None if it does not exist yet.
+        new: Its new bytes.
+        shard: The shard that it belongs to: it is locked during the change, and names the audit log.
+        verb: Kind of edit.
         keys: The objects.
     """
 
@@ -198,18 +214,18 @@ class Rewrite:
     verb: str = ""
     keys: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
-        """Return what changes, as JSON: the texts."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of the change: both texts."""
         old = self.old.decode("utf-8", "replace") if self.old is not None else None
         return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}
 
     def check(self, *, hard_links: bool = False) -> None:
-        """Look whether the file is still what it was.
+        """Check that the file has not changed since `old` was read.
 
         Raises:
-            SourceChanged: It is not.
-            UsageError: It has several names.
-            SourceError: It cannot be read, or is a link or no regular file.
+            SourceChanged: It has changed.
+            UsageError: It has several hard links.
+            SourceError: It cannot be read, or is not a regular file.
         """
         now = None
         if os.path.lexists(self.path):
@@ -219,9 +235,9 @@ class Rewrite:
             raise SourceChanged(f"{self.path} was changed by another program")
 
     def make(self) -> None:
-        """Replace the file, as `make_rewrites` does after it was compared.
+        """Replace the file; `make_rewrites` calls `check` before.
 
-        It has the mode and owner of the old one; a new one has those of the shard.
+        It keeps mode and owner of the old file; a new one gets those of the shard.
 
         Raises:
             SourceError: It cannot be written.
@@ -244,6 +260,13 @@ def make_rewrites(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> None:
+    """Replace small files after locking and checking all of them.
+
+    Raises:
+        SourceChanged: One of them changed; none is replaced.
+        UsageError: Another process edits one of them, or it has several hard links.
+        SourceError: One cannot be written; those before it are replaced.
+    """
     with locked(*(one.shard for one in rewrites)):
         for one in rewrites:
             one.check(hard_links=hard_links)
@@ -260,6 +283,7 @@ def make_rewrites(
 
 
 def check_names(path: Path, *, hard_links: bool) -> None:
+    """Refuse a file with several hard links, unless allowed."""
     try:
         status = path.lstat()
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
@@ -275,14 +299,19 @@ def check_names(path: Path, *, hard_links: bool) -> None:
 
 
 def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
+    """Remove the temporary name of a file whose writer was killed after giving it the final name.
+
+    `sweep` cannot do that: the lock of the edit makes it look like a running writer.
+    """
     for other in path.parent.iterdir():
         if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
             other.unlink()
 
 
 def check_other_file(source: Source | None, target: str | Path) -> None:
+    """Refuse a target that is the source file itself, also through links."""
     if not isinstance(source, FileSource):
         return
     with contextlib.suppress(OSError, ValueError):
         if source.path.samefile(target):
-            raise UsageError(f"{target} is the shard itself, which stays as it is: give another name")
+            raise UsageError(f"{target} is the shard itself, which must not change: give another name")

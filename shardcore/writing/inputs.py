@@ -1,4 +1,4 @@
-"""Inputs of packing: files and folders, found by their names; never the file that is written from them."""
+"""Inputs of packing: files and folders by name, without the file that is being written."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from shardcore.writing.items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName, UnreadableInput
 
-Place = tuple[int, int]
-"""Identity of a file for the system: device and inode."""
+Inode = tuple[int, int]
+"""Device and inode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
+    """Input that was skipped because it cannot be read or the format cannot store its name."""
+
     name: str
     why: str
 
 
 class LeftOut:
+    """Collects inputs that are not packed; if `skip`, also those that fail, which otherwise raise."""
+
     def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
         self.skip = skip
         self._remedy = remedy
@@ -35,6 +39,7 @@ class LeftOut:
         self._others = 0
 
     def fail(self, name: str, error: ShardError) -> None:
+        """Record an input that cannot be packed; raise its error unless such inputs are skipped."""
         if not self.skip:
             if isinstance(error, OddName):
                 error.remedy = error.remedy or self._remedy
@@ -44,6 +49,7 @@ class LeftOut:
         self.skipped.append(Skipped(name, error.message))
 
     def add(self, entry: os.DirEntry[str]) -> None:
+        """Count an entry that is neither a file nor a folder."""
         if is_link_entry(entry):
             self._links += 1
         else:
@@ -58,6 +64,7 @@ class LeftOut:
 
 
 def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
+    """Yield the inputs; `-` stands for the lines of standard input."""
     for one in inputs:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
@@ -68,10 +75,15 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
 def input_files(
     inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
 ) -> Iterator[tuple[Path, str]]:
+    """Yield the given files, and the files in the given folders sorted by name, recursively if `deep`.
+
+    Links in folders are left out, as are temporary files of writers. The name of a file is relative to its given
+    folder, with `/`.
+    """
     left_out = left_out or LeftOut()
     for one in inputs:
         path = Path(one)
-        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
+        # `Path.is_dir` and `is_file` raise for names that are too long and without permission.
         if os.path.isdir(path):  # noqa: PTH112
             yield from _files_below(path, "", left_out, deep=deep)
         elif os.path.isfile(path):  # noqa: PTH113
@@ -100,7 +112,8 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
             yield from _files_below(Path(entry.path), f"{name}/", left_out)
 
 
-def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
+def inode_of(path: str | Path, *, follow: bool = True) -> Inode | None:
+    """Return device and inode of a name, None if it does not exist; with `follow`, of the target of a link."""
     try:
         found = Path(path).stat(follow_symlinks=follow)
     except (OSError, ValueError):
@@ -109,8 +122,10 @@ def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
 
 
 class Replaced:
+    """Set of files that a new shard replaces: the file of its name, or with `force` the shards of its folder."""
+
     def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
-        self._place = place_of(out, follow=folder) if force or not folder else None
+        self._place = inode_of(out, follow=folder) if force or not folder else None
         self._members = members if folder else None
 
     def __bool__(self) -> bool:
@@ -118,24 +133,28 @@ class Replaced:
 
     def __contains__(self, path: Path) -> bool:
         if self._members is None:
-            return place_of(path) == self._place
+            return inode_of(path) == self._place
         return any(self._is_member(path, pattern) for pattern in self._members)
 
     def _is_member(self, path: Path, pattern: str) -> bool:
         if pattern.startswith("**/"):
-            below = any(place_of(folder) == self._place for folder in path.parents)
+            below = any(inode_of(folder) == self._place for folder in path.parents)
             return below and fnmatchcase(path.name, pattern.removeprefix("**/"))
         depth = pattern.count("/") + 1
         name = "/".join(path.parts[-depth:])
-        return fnmatchcase(name, pattern) and place_of(path.parents[depth - 1]) == self._place
+        return fnmatchcase(name, pattern) and inode_of(path.parents[depth - 1]) == self._place
 
 
-def spared(
+def without_replaced(
     items: Iterable[InputItem],
     replaced: Replaced,
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[InputItem]:
+    """Yield the objects whose files are not about to be replaced.
+
+    A file found in a folder of `inputs` is left out with a note; a file that was named raises UsageError.
+    """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())
         files = (one for one in contents if isinstance(one, (str, Path)))
@@ -143,10 +162,10 @@ def spared(
         if same is None:
             yield item
         elif inputs is None or Path(same) in inputs:
-            raise would_be_lost(Path(same))
+            raise overwrite_error(Path(same))
         elif notes is not None:
             notes.append(f"left out: {same}, which the new shard replaces")
 
 
-def would_be_lost(path: Path) -> UsageError:
-    return UsageError(f"{path} is read, and would be replaced: give the new shard another name")
+def overwrite_error(path: Path) -> UsageError:
+    return UsageError(f"{path} is an input and would be replaced: give the new shard another name")

@@ -1,4 +1,4 @@
-"""Objects to be written; each content is opened only when it is added, and checked against what is stated of it."""
+"""Objects to write; contents are opened lazily and compared with the size and digest of the manifest."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from shardcore.system import open_file
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
-"""Origin of a content: the path of a file, bytes, only a size (to plan), or a function that begins to read it."""
+"""Origin of a content: a path, bytes, only a size (to plan), or a function that starts reading it."""
 
 SMALL_FILE = 1 << 16
-"""Files of up to this many bytes are read at once."""
+"""Maximum size of a file that is read at once."""
 
 
 @dataclass(slots=True)
 class Stated:
+    """Size and sha256 of a content as a manifest states them; None and empty if missing."""
+
     size: int | None = None
     sha256: str = ""
 
@@ -41,9 +43,25 @@ class Stated:
 NOTHING_STATED = Stated()
 
 
-# Not frozen, as are `Stated` and `More`: making a frozen one takes three times as long, and there are millions.
+# Not frozen (nor `Stated` and `More`): creating frozen instances is three times as slow, and there are millions.
 @dataclass(slots=True)
 class InputItem:
+    """Object to write.
+
+    Attributes:
+        key: Text form; None if the format computes it.
+        content: Origin of its content.
+        label: Name in errors.
+        name: Relative file name, with `/`.
+        parts: Further contents, by name.
+        stated: Stated size and digest by part; "" is the content itself.
+        facts: Metadata that the format stores.
+        path: Path of its file, for an item without content.
+        was: Key in the source, for the result manifest; None if unchanged.
+        recorded: Metadata for the result manifest that the format cannot store.
+        known: Key of an equal object that was added before; this one is only recorded in the result manifest.
+    """
+
     key: str | None
     content: Content
     label: str = ""
@@ -51,7 +69,7 @@ class InputItem:
     parts: Mapping[str, Content] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     was: str | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Any] = field(default_factory=dict)
     known: str | None = None
     stated: Mapping[str, Stated] = field(default_factory=dict)
     path: str = ""
@@ -62,15 +80,18 @@ class InputItem:
 
     @property
     def origin(self) -> str:
+        """The path of its file, else its label."""
         if isinstance(self.content, (str, Path)):
             return str(self.content)
         return self.path or self.label
 
     def unread(self) -> InputItem:
+        """Return the item with sizes instead of contents, for a plan."""
         parts = {part: _size_of(content, self.label, self._stated(part)) for part, content in self.parts.items()}
         return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts, path=self.origin)
 
     def add_to(self, writer: Writer) -> str:
+        """Add it to a writer; return its key, empty if it has none."""
         if self.known is not None:
             return self.known
         if isinstance(self.content, (str, Path)) and not self.parts:
@@ -94,6 +115,14 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
+    """Inputs as a format reads them.
+
+    Attributes:
+        items: The objects, created lazily.
+        options: Options that the inputs imply (an `info` among them); options of the user take precedence.
+        notes: Messages, such as about skipped files; complete after iteration.
+    """
+
     items: Iterable[InputItem]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -112,6 +141,7 @@ def _size_of(content: Content, label: str, stated: Stated) -> Content:
 
 @contextmanager
 def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
+    """Open a content for a writer; raises SourceError if a file changes meanwhile or differs from `stated`."""
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
@@ -127,7 +157,7 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
                 if regular:
                     stated.check_size(before.st_size, label)
                 read = _StatedStream(stream, label, stated)
-                yield read  # type: ignore[misc]  # as much of a stream as writers use
+                yield read  # type: ignore[misc]  # has the methods of a stream that writers use
                 read.check()
             if regular:
                 check_unchanged(content, label, before)
@@ -138,11 +168,15 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
 
 
 def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os.stat_result] | None:
+    """Read a small regular file with few system calls; None for any other file.
+
+    Returns the content, and the status of the file before it was read, for `check_unchanged`.
+    """
     label = label or str(path)
     try:
         descriptor = open_file(path, os.O_RDONLY, follow_links=True)
     except (OSError, ValueError):
-        return None  # `opened` reports it
+        return None  # `opened` raises the error
     try:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode) or not 0 < before.st_size <= SMALL_FILE:
@@ -161,6 +195,8 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
 
 class _StatedStream:
+    """File that is hashed while it is read, and compared with the stated size and digest."""
+
     def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
         self._stream = stream
         self._label = label
@@ -185,6 +221,7 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
+    """Raise SourceError if a file was replaced or written to since it was opened."""
     try:
         after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:

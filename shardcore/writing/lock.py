@@ -1,8 +1,7 @@
-"""Locks that keep two processes from editing the same file at once.
+"""Locks against concurrent edits of a file.
 
-The lock is an `flock` of the edited file itself: edits in place keep its inode, and nothing is left behind by a process
-that is killed. A sidecar, which is replaced as a whole, is locked by its shard. Where the file system has no locks,
-edits are not serialised.
+The lock is an `flock` of the edited file itself: edits in place keep its inode, and a killed process leaves nothing
+behind. A sidecar, which is replaced, is locked by its shard. File systems without locks do not serialise edits.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from shardcore.sources.location import local_path
 from shardcore.system import lock_file, open_to_lock
 
 WAIT = 5.0
-"""Seconds to wait for another editor before the edit is refused."""
+"""Seconds to wait for another editor."""
 
 _POLL = 0.02
 
@@ -27,6 +26,7 @@ _held = threading.local()
 
 
 def real_path(path: str | Path) -> Path:
+    """Return the path of a file without links, which names its locks, journals and audit log."""
     try:
         return Path(os.path.realpath(local_path(path)))
     except (OSError, ValueError) as error:
@@ -35,8 +35,12 @@ def real_path(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
+    """Hold the locks of files or folders; reentrant per thread.
+
+    `wait` is in seconds (default: `WAIT`). Raises UsageError if another process or thread holds a lock.
+    """
     with contextlib.ExitStack() as stack:
-        # Always in one order: two editors of the same files never wait for each other.
+        # Sorted, to avoid deadlocks between two editors of the same files.
         for path in sorted({real_path(path) for path in paths}):
             stack.enter_context(_locked(path, time.monotonic() + (WAIT if wait is None else wait)))
         yield
@@ -59,7 +63,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
                 time.sleep(_POLL)
             elif _inode_at(path) == inode:
                 break
-            # Else the file was replaced meanwhile: the lock is of a file that has no name any more.
+            # Otherwise the file was replaced meanwhile, and the locked inode has no name any more.
         except BaseException:
             os.close(descriptor)
             raise
@@ -77,7 +81,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
 def _opened(path: Path) -> tuple[int | None, tuple[int, int]]:
     try:
         try:
-            # Locks of a network file system need a file that is open for writing.
+            # Locks on network file systems need a file open for writing.
             descriptor = open_to_lock(path, os.O_RDWR)
         except OSError:
             descriptor = open_to_lock(path)
@@ -96,6 +100,7 @@ def _inode_at(path: Path) -> tuple[int, int] | None:
 
 
 def _holder(inode: tuple[int, int]) -> str:
+    """Return ` (pid N)` of the process that holds the lock; empty if unknown."""
     for line in _locks():
         parts = line.split()
         # 1: FLOCK ADVISORY WRITE 4711 08:01:131082 0 EOF

@@ -1,4 +1,4 @@
-"""Manifests: which file becomes the object of which key, with what facts; and what became of the keys."""
+"""Manifests: files, keys and metadata of the objects to write, and the keys of the result."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from shardcore.writing.inputs import LeftOut, Skipped
 from shardcore.writing.items import NOTHING_STATED, InputItem, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
-from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary import Draining, TemporaryFile, exists_error, is_replaceable
 from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
 KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))
-"""Members of a line that are no facts. `size` and `sha256` are compared with the file while it is read."""
+"""Members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
-"""A manifest that is not written line by line is read at once, up to 256 MiB."""
+"""Limits of a manifest with another layout, which is read at once."""
 
 RESULT = ".manifest.json"
 
@@ -43,11 +43,11 @@ class LossKind(StrEnum):
     OBJECTS = "objects"
     """Objects are left out."""
     KEYS = "keys"
-    """Objects have other keys, or several objects have one."""
+    """Keys change, or objects are merged."""
     FACT = "fact"
-    """Facts about objects are not stored."""
+    """Metadata of objects is not stored."""
     SETTING = "setting"
-    """Facts about all objects together are not stored."""
+    """Metadata of the whole shard is not stored."""
     STATE = "state"
     """Deleted objects are no longer marked as deleted."""
     CHECKSUM = "checksum"
@@ -56,6 +56,14 @@ class LossKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
+    """Loss of a conversion.
+
+    Attributes:
+        name: Name of the metadata, setting, state, checksum or kind of object.
+        objects: Number of objects concerned; 0 for all.
+        text: Message.
+    """
+
     kind: LossKind
     name: str
     objects: int
@@ -67,11 +75,25 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
+    """Source of a conversion for the result manifest; `losses` is called after all objects were written."""
+
     header: Mapping[str, Any]
     losses: Callable[[], Sequence[Loss]]
 
 
 class ManifestReader:
+    """Streaming reader of a manifest: JSON Lines, or the `manifest.json` of `extract`.
+
+    Args:
+        where: Its path; `-` for standard input, where paths are relative to the working folder.
+        declared: Metadata that the target can store.
+        format: Name of the target format.
+
+    Attributes:
+        header: Members before the objects (`format`, `spec`); empty for JSON Lines.
+        dropped: Metadata of another format that the target cannot store, with the number of objects.
+    """
+
     def __init__(self, where: str | Path, declared: tuple[Option, ...], format: str) -> None:
         self.name = "the manifest" if str(where) == "-" else str(where)
         self._where = where
@@ -82,7 +104,7 @@ class ManifestReader:
         self.header: dict[str, Any] = {}
         self.dropped: dict[str, int] = {}
         self._lines = self._read()
-        # What comes first says what it is: the header has been read before the first object is requested.
+        # Read ahead to the first object, so that the header is available at once.
         self._first = next(self._lines, None)
 
     def close(self) -> None:
@@ -90,16 +112,19 @@ class ManifestReader:
 
     @property
     def is_one(self) -> bool:
+        """True if its first line is valid, or it is empty."""
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield line numbers and objects; UsageError for an invalid line."""
         if self._first is not None:
             yield self._first
             yield from self._lines
 
     def paths(self) -> Iterator[str]:
+        """Yield the listed files as text, for counting; creating a `Path` is slower than a `stat`."""
         line, folder = self._first, str(self._folder)
         while line is not None:
             path = line[1].get("path")
@@ -108,6 +133,10 @@ class ManifestReader:
             line = next(self._lines, None)
 
     def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[InputItem]:
+        """Yield the objects in the order of the lines; a part is merged into the object before it.
+
+        `key_of` returns the key for a file name if the line has none; see `Writes.key_of`.
+        """
         held: InputItem | None = None
         line = self._first
         while line is not None:
@@ -139,9 +168,9 @@ class ManifestReader:
             if members.get(what):
                 raise self._wrong(number, f"{short(key)} has no file: {members[what]}")
         if not isinstance(path, str) or not path:
-            raise self._wrong(number, "there is no `path`")
+            raise self._wrong(number, "`path` is missing")
         if key is not None and not isinstance(key, str):
-            raise self._wrong(number, f"a key is a text, not {short(key)}")
+            raise self._wrong(number, f"a key must be a string, not {short(key)}")
         where = os.path.join(self._below, path)  # noqa: PTH118 - a `Path` of each file takes longer than reading it
         label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
         stated = {"": self._stated(number, members)}
@@ -155,11 +184,11 @@ class ManifestReader:
         if size is None and digest is None:
             return NOTHING_STATED
         if size is not None and (type(size) is not int or size < 0):
-            raise self._wrong(number, f"size is a number of bytes, not {short(size)}")
+            raise self._wrong(number, f"size must be a number of bytes, not {short(size)}")
         if digest in (None, ""):
             return Stated(size)
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
-            raise self._wrong(number, f"sha256 is 64 hex digits, not {short(digest)}")
+            raise self._wrong(number, f"sha256 must be 64 hex digits, not {short(digest)}")
         return Stated(size, digest.lower())
 
     def _facts(self, number: int, members: dict[str, Any]) -> dict[str, Any]:
@@ -169,8 +198,8 @@ class ManifestReader:
         for name in [name for name in facts if name not in self._declared]:
             foreign = self.header.get("format", self._format) != self._format
             if not foreign:
-                there = ", ".join(sorted(self._declared)) or "no facts"
-                raise self._wrong(number, f"{self._format} keeps {there}, not {short(name)}")
+                there = ", ".join(sorted(self._declared)) or "none"
+                raise self._wrong(number, f"{self._format} cannot store {short(name)} (supported: {there})")
             self.dropped[name] = self.dropped.get(name, 0) + bool(facts.pop(name))
         return facts
 
@@ -194,7 +223,7 @@ class ManifestReader:
         for line in stream:
             number += 1
             if line.strip():
-                # Standard input may begin with a byte order mark, too.
+                # Standard input may also begin with a byte order mark.
                 first = line.removeprefix("\ufeff")
                 break
         if not first:
@@ -214,6 +243,7 @@ class ManifestReader:
                 yield number, self._object(number, line)
 
     def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read the form of `extract`: the header, then one object per line. Other JSON is read at once."""
         lines, head = ["{\n"], number
         for line in stream:
             number += 1
@@ -229,19 +259,19 @@ class ManifestReader:
             number += 1
             entry = line.strip()
             if entry == "{":
-                # Another program indented it.
+                # Indented by another program.
                 yield from self._at_once("".join([*lines, line, *stream]), head)
                 return
             if entry.startswith("]"):
                 return
             if entry:
                 yield number, self._object(number, entry.removesuffix(","))
-        raise self._wrong(number, "it ends within `objects`")
+        raise self._wrong(number, "the file ends within `objects`")
 
     def _at_once(self, text: str, number: int) -> Iterator[tuple[int, dict[str, Any]]]:
         members = self._object(number, text, WHOLE)
         if not isinstance(members.get("objects"), list):
-            raise self._wrong(number, "a manifest has `objects`, or one object on each line")
+            raise self._wrong(number, "a manifest needs `objects`, or one object per line")
         self.header = {name: value for name, value in members.items() if name != "objects"}
         yield from ((number, self._checked(number, one)) for one in members["objects"])
 
@@ -258,6 +288,12 @@ class ManifestReader:
 
 
 class ResultManifest:
+    """Keys of the result.
+
+    Without `path`, it lists only the keys that changed, each with the new key: `OUT.manifest.json` beside a file,
+    `manifest.json` in a folder, nothing if no key changed. With `path`, it lists all objects and the skipped inputs.
+    """
+
     def __init__(
         self, output: Output, format: str, path: Path | None = None, source: SourceRecord | None = None
     ) -> None:
@@ -275,23 +311,28 @@ class ResultManifest:
         if path is None or output.planning:
             return
         if os.path.lexists(path) and not (output.force and is_replaceable(path)):
-            raise taken(path)
+            raise exists_error(path)
         sweep(path.parent, stem_of(path))
         self._file = self._report = TemporaryFile(path)
         self._report.hold()
         self._begin()
 
     def note(self, item: InputItem, stored: str, rows: int | None = None) -> None:
+        """Record one object.
+
+        `stored` is its new key, empty if the format has no keys. `rows` is the number of its rows; None if each object
+        is one row.
+        """
         first = self._row
         self._row += 1 if rows is None else rows
         key = item.old_key
-        if not self._all and (key is None or key == stored) and not item.told:
+        if not self._all and (key is None or key == stored) and not item.recorded:
             return
         if self._all and self._file is None:
             return
         self._begin()
         row = {"stored": stored} if stored else {"row": first, "rows": rows}
-        line = {"key": key} | row | dict(item.told)
+        line = {"key": key} | row | dict(item.recorded)
         if self._all:
             line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
@@ -310,6 +351,7 @@ class ResultManifest:
         self._file.complete(self._count)
 
     def appear(self) -> None:
+        """Rename the report to its final name; a manifest without `path` appears with the shard."""
         if self._report is not None:
             self._report.appear(force=self._output.force)
 
@@ -327,9 +369,10 @@ class ResultManifest:
 
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
+        """The manifest as a planned file, if there will be one."""
         if self._file is None or self._all:
             return ()
-        text = "Which key each object had, and under which it is found now."
+        text = "Old and new key of each object."
         section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
         return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
 

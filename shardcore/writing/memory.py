@@ -1,4 +1,4 @@
-"""Files that are written into memory, and never appear anywhere: for shards that are only looked at."""
+"""Output in memory, for shards that are only displayed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ class MemoryFile(Draining):
 
 
 class MemoryOutput(Output):
+    """Output in memory.
+
+    Attributes:
+        files: Bytes of the complete files, by relative name, in the order of completion.
+    """
+
     def __init__(self, name: str = "", *, folder: bool = False) -> None:
         super().__init__(None, folder=folder)
         self.planning = False

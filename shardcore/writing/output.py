@@ -1,4 +1,4 @@
-"""Files that appear under their final names only when they are complete."""
+"""Output of a writer: files that get their final names only when all are complete."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from shardcore.writing.replacement import FILES, begin, finish, finish_interrupt
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
+    exists_error,
     is_replaceable,
     is_there,
     make_durable,
     sync_folders,
-    taken,
 )
 from shardcore.writing.temporary_names import new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
 TRIES = 5
-"""Temporary folders that are begun: other runs may take them for left-overs before they are locked."""
+"""Attempts to create a temporary folder: a concurrent `sweep` may remove it before it is locked."""
 
 
 _ALIVE: WeakSet[Output] = WeakSet()
@@ -36,11 +36,33 @@ _ALIVE: WeakSet[Output] = WeakSet()
 
 @atexit.register
 def _abandon_all() -> None:
+    """Clean up before modules are unloaded at exit."""
     for one in list(_ALIVE):
         one.abandon()
 
 
 class Output:
+    """Output of a writer: a file, or a folder of files; they appear when all of them are complete.
+
+    A new folder is created under a temporary name and renamed at the end. In an existing folder, and for a file that is
+    replaced with others, the new files are prepared in a temporary folder, and replace the old ones such that a killed
+    run can be completed; see `replacement`. They get their names in the order in which they were opened: open a file
+    before those that refer to it. Files opened with `last` come after all others. Remains of killed runs are removed or
+    completed.
+
+    Args:
+        target: Final path of the shard or folder; None to plan only.
+        force: Whether existing files are replaced.
+        folder: Whether the target is a folder.
+        planning: Whether nothing is written, though there is a target.
+        replaces: Patterns of names, in sub-folders with `/`: with `force` in an existing folder, matching files that
+            are not written again are removed at the very end.
+        jobs: Number of contents, or parts of them, compressed or hashed in parallel. The output does not depend on it.
+
+    Attributes:
+        removed: The files that were removed.
+    """
+
     def __init__(
         self,
         target: str | Path | None,
@@ -63,13 +85,13 @@ class Output:
         self.removed: tuple[Path, ...] = ()
         self.replaces = replaces
         self._run = new_run()
-        # All that is written for the sake of one file is known by its name, wherever it is.
+        # All temporary files of one target share its stem, in any folder.
         self._stem = None if folder or self.target is None else stem_of(self.target)
         self._last: set[TemporaryFile] = set()
         self._there: set[Path] = set()  # files that stay, as they are what would be written
         self._made: list[Path] = []
         self._swept: set[Path] = set()
-        # The folder in `_prepared` to which names are relative.
+        # Folder in `_prepared` to which names are relative.
         self._staged: Path | None = None
         self._staged_lock: int | None = None
         self._finishing: ThreadPoolExecutor | None = None
@@ -77,7 +99,7 @@ class Output:
         if self.target is None or planning:
             return
         if not os.path.isdir(self.target.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-            raise UsageError(f"there is no folder {self.target.parent}")
+            raise UsageError(f"no such folder: {self.target.parent}")
         if not folder:
             self._check_free(self.target)
         elif is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
@@ -89,11 +111,17 @@ class Output:
 
     @property
     def workers(self) -> ThreadPoolExecutor | None:
+        """Threads that compress and hash; None with one job."""
         if self._workers is None and self.jobs > 1:
             self._workers = ThreadPoolExecutor(self.jobs, thread_name_prefix="pack")
         return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
+        """Start a file.
+
+        `name` is relative to the target folder; for a target file, relative to its folder, and empty for the target
+        itself. Sub-folders are created.
+        """
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
@@ -102,10 +130,11 @@ class Output:
         final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
-        # Nothing in a folder under a temporary name needs a temporary name of its own.
+        # Files in a temporary folder do not need temporary names.
         return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
+        """Start a file whose name is known only when it is complete; see `settle`. `name` is any name in its folder."""
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name)
@@ -114,6 +143,7 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
+        """Name a complete file of `spool` by its content; if that name exists, drop the file and return False."""
         if self.target is None or not isinstance(file, TemporaryFile):
             return True
         final = self._root(self.target) / check_name(name)
@@ -133,6 +163,7 @@ class Output:
             file.discard()
 
     def commit(self) -> tuple[WrittenFile, ...]:
+        """Complete all files, then rename them; if a rename fails, those already renamed are removed."""
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
@@ -151,7 +182,7 @@ class Output:
                 with contextlib.suppress(OSError):
                     file.final.unlink()
             raise
-        # What fails from here on takes nothing away: the files may have replaced others.
+        # From here on errors remove nothing: the files may have replaced others.
         if self.target is not None:
             new = self._files if self._staged is None else ()
             sync_folders({self.target.parent, *(file.final.parent for file in new)})
@@ -171,16 +202,17 @@ class Output:
         self._forget()
 
     def abandon(self, warn: Callable[..., None] = warnings.warn) -> None:
-        # In a process that was forked it belongs to the other one.
+        """Remove files that were neither committed nor discarded, with a ResourceWarning."""
+        # After a fork, it belongs to the parent process.
         if (self._files or self._prepared is not None) and os.getpid() == self._process:
             self.discard()
-            warn(f"unfinished {self.target}: what was written is removed", ResourceWarning, source=self, stacklevel=3)
+            warn(f"unfinished {self.target}: the files are removed", ResourceWarning, source=self, stacklevel=3)
 
     def __del__(self) -> None:
         self.abandon()
 
     def _begin(self, final: Path, *, last: bool = False, path: Path | None = None) -> TemporaryFile:
-        # Threads start with the first large file; most shards have none.
+        # The thread starts with the first large file; most shards have none.
         self._finishing = self._finishing or ThreadPoolExecutor(1, thread_name_prefix="finish-files")
         file = TemporaryFile(final, self._run, self._stem or "", path=path, finishing=self._finishing)
         if not self._files and self._prepared is None:
@@ -204,6 +236,7 @@ class Output:
             self._staged_lock = None
 
     def _root(self, target: Path) -> Path:
+        """Return the folder to which names are relative: for a new folder, the temporary one."""
         if not self.folder:
             return target.parent
         if self._staged is not None:
@@ -220,7 +253,7 @@ class Output:
                 if held is None or free is None or (free and is_there(self._prepared)):
                     self._staged_lock = held
                     break
-                # Another run took it for a left-over before it was locked.
+                # A concurrent `sweep` removed it before it was locked.
                 os.close(held)
                 self._prepared.rmdir()
         assert self._prepared is not None
@@ -229,6 +262,7 @@ class Output:
         return self._staged
 
     def _prepare_several(self) -> None:
+        """Move files that replace others together with a target file into a temporary folder."""
         target = self.target
         if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
             return
@@ -277,7 +311,7 @@ class Output:
             place = replacing_path(target, folder=self.folder)
             begin(prepared, place, files, remove)
             try:
-                # From here on no other run changes anything; one may have done so meanwhile.
+                # Check again: until the lock was taken, another run may have changed the folder.
                 for name in files:
                     self._check_free(root / name)
             except ShardError:
@@ -295,6 +329,7 @@ class Output:
         self._prepared = None
 
     def _others(self, written: set[Path]) -> list[Path]:
+        """Return the old files of a folder that are removed: they match `replaces` and were not written again."""
         if not (self.force and self.folder and self.target is not None):
             return []
         there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
@@ -304,7 +339,7 @@ class Output:
 
     def _check_free(self, path: Path) -> None:
         if is_there(path) and not (self.force and is_replaceable(path)):
-            raise taken(path)
+            raise exists_error(path)
 
 
 def _size_of(path: Path) -> int:

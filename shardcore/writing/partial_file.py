@@ -1,7 +1,7 @@
-"""A file that stays under its temporary name when another machine gives no more bytes, so that writing goes on later.
+"""Partial file of an interrupted remote transfer, which a later run completes.
 
-The folder may be shared, or come from a stranger. So nothing in it states what to go on with: that is in a record below
-the home folder of the user, with the digest of the bytes that had come.
+The folder may be shared, or come from someone else, so nothing in it is trusted: a record in the home folder of the
+user has the digest of the bytes received so far.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, Temporar
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
-"""Bytes after which the record is written again: what a killed run left is taken up from there."""
+"""Bytes between updates of the record, from which a killed run is resumed."""
 
 MOST_RECORDS = 200
-"""Records that are kept; the oldest go first."""
+"""Maximum records; the oldest are removed."""
 
 _MOST_TEXT = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -43,14 +43,20 @@ class KeptFile(TemporaryFile):
 
 
 class PartialRecord:
+    """Record of a partial file: name, size and digest of its bytes.
+
+    `mark` identifies the content: address, size and ETag of the source, and the key.
+    """
+
     def __init__(self, path: Path, mark: str) -> None:
         self._final = path
-        # Without links: the folder may be held by a path that is another one in each run.
+        # Resolve links: the folder may be given by a descriptor path, which differs between runs.
         real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118
         name = hashlib.sha256(f"{real}\n{mark}".encode("utf-8", "surrogatepass")).hexdigest()
         self._path = user_folder("state") / "resume" / f"{name}.json"
 
     def note(self, file: TemporaryFile, sha256: str) -> bool:
+        """Write the record; return whether that succeeded."""
         text = json.dumps({"part": file.path.name, "size": file.at, "sha256": sha256})
         fresh = self._path.with_name(f"{new_run()}.new")
         try:
@@ -68,6 +74,7 @@ class PartialRecord:
             self._path.unlink()
 
     def left(self, size: int) -> tuple[TemporaryFile, hashlib._Hash] | None:
+        """Open and hash the partial file of an earlier run; None if it is missing or not as recorded."""
         noted = self._noted()
         if noted is None or noted[1] > size:
             return None
@@ -121,6 +128,11 @@ def write_kept(
     force: bool = False,
     other: Callable[[], Path] | None = None,
 ) -> tuple[Path, int, str]:
+    """Write one file, continuing the partial file of an earlier run; return its name, size and sha256.
+
+    The partial file is kept if the remote source fails, and removed after any other error. `other` returns alternative
+    names; see `TemporaryFile.appear_as`.
+    """
     path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)
     file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
@@ -135,7 +147,7 @@ def write_kept(
                 due = file.at + NOTED_EVERY
         if file.at != size:
             raise SourceError(f"cannot write {path}: {file.at} bytes came, not {size}")
-        # Locked until it has its name: another run would go on writing what is complete.
+        # Keep the lock until the rename; otherwise another run would continue the complete file.
         file.hold()
         file.close()
         file.appear_as(other, force=force)
@@ -155,11 +167,13 @@ def write_kept(
 
 
 def _is_own(file: IO[bytes]) -> bool:
+    """Return whether an open file belongs to the user and has one name: a write would change a second name, too."""
     found = os.fstat(file.fileno())
     return found.st_nlink == 1 and is_own(found)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Return whether an open file still has its name; another run may have completed it."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except OSError:

@@ -11,14 +11,13 @@ from shardcore.model.section import Section
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """One file that a writer is going to write, in the words of reading.
+    """File that a writer is going to write.
 
     Attributes:
-        name: Relative to the target, where that is a folder, else to the folder of the target; `/` between parts.
-            Empty where the target has no name, because it is only planned.
+        name: Relative to the target folder, or to the folder of a target file, with `/`. Empty if there is no target.
         size: Bytes.
-        sections: They tile it.
-        objects: What it will hold, in the order of adding; content that is kept elsewhere included.
+        sections: Sections that tile it.
+        objects: Its objects, in the order of adding; includes contents stored elsewhere.
     """
 
     name: str
@@ -29,12 +28,12 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All files that a writer is going to write, in the order of their appearance.
+    """All files that a writer is going to write, in order.
 
     Attributes:
         files: The files.
-        exact: Whether every number is the one that is going to be written; else sizes are estimates, shown with `≈`.
-        content: Bytes of the contents that were added.
+        exact: Whether all numbers are exact; otherwise sizes are estimates, shown with `≈`.
+        content: Bytes of the added contents.
     """
 
     files: tuple[PlannedFile, ...]
@@ -48,16 +47,16 @@ class Plan:
 
     @property
     def overhead(self) -> int:
-        """Bytes over those of the contents; negative where they are compressed."""
+        """Bytes of the files minus bytes of the contents; negative with compression."""
         return self.size - self.content
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """One file that is written and complete.
+    """File that was written.
 
     Attributes:
-        path: Where.
+        path: Its path.
         objects: Number of objects.
         size: Bytes.
         sha256: Of the whole file, hexadecimal.

@@ -1,8 +1,7 @@
-"""Replacing several files together: a run that is killed leaves all of the old ones, or enough to finish.
+"""Replacing several files together; a killed run leaves all old files, or a state that can be completed.
 
-The new files are complete, under their names, in a folder of their own. Renaming that folder to its fixed name is the
-moment from which they count: from then on, only moving them to their places and removing old ones is left, which can be
-done again from any moment. Until it is done, what is replaced is not opened.
+The complete new files are in a folder. Renaming that folder to its fixed name is the commit; afterwards, files are only
+moved to their places and old ones removed, which can be repeated. Until that is done, the target is not opened.
 
     OUT/.replacing-shards/replacement.json   {"files": [...], "remove": [...]}, names relative to OUT
     OUT/.replacing-shards/files/...          the new files
@@ -31,6 +30,10 @@ LIMITS = JsonLimits(size=1 << 28)
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
+    """Commit the new files, which are in `FILES` below `prepared`; on an error nothing is changed.
+
+    `remove` lists old files without a successor.
+    """
     try:
         with (prepared / LIST).open("x", encoding="ascii") as stream:
             json.dump({"files": list(files), "remove": list(remove)}, stream)
@@ -42,11 +45,11 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
                 prepared.rename(place)
                 break
             except OSError:
-                # Another run was first; it is waited for.
+                # Another run was first: wait for it.
                 if not os.path.lexists(place):
                     raise
         else:
-            raise UsageError(f"another run was to replace {place.parent}", remedy=Remedy.FINISH)
+            raise UsageError(f"another run has begun to replace {place.parent}", remedy=Remedy.FINISH)
     except OSError as error:
         raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
     try:
@@ -57,6 +60,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
 
 def finish(place: Path) -> list[Path]:
+    """Move new files to their places and remove old ones; can be repeated. Return the removed files."""
     root = place.parent
     files, remove = _read(place)
     removed = []
@@ -65,7 +69,7 @@ def finish(place: Path) -> list[Path]:
         for name in files:
             new = prepared / name
             if not os.path.lexists(new):
-                continue  # it was moved before the interruption
+                continue  # moved before the interruption
             folder = name.rpartition("/")[0]
             if folder not in folders:
                 _check_folders(place, f"{FILES}/{name}")
@@ -90,6 +94,13 @@ def finish(place: Path) -> list[Path]:
 
 
 def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path] | None:
+    """Complete an interrupted replacement and return the removed files; None if there was none.
+
+    Raises:
+        UsageError: Files may not be replaced without `force`, or another run is replacing them.
+        SourceError: It cannot be completed.
+        FormatError: The list of the files is invalid.
+    """
     place = replacing_path(target, folder=folder)
     if not os.path.lexists(place) or not is_left(place):
         return None
@@ -104,6 +115,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
 
 
 def is_removable(root: Path, path: Path) -> bool:
+    """Return whether a path below `root` may be removed: not a folder, and not behind a link."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -114,6 +126,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
+    """Return the names of new files and of old ones to remove; empty if everything is done."""
     try:
         with open(place / LIST, "rb", opener=open_file) as stream:
             text = stream.read(LIMITS.size + 1)

@@ -1,4 +1,4 @@
-"""One file under a temporary name, until it is complete."""
+"""File under a temporary name until it is complete."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ if TYPE_CHECKING:
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
 LARGE = 1 << 22
-"""A complete file of at least this many bytes is hashed and made durable on a thread, while others are written."""
+"""Minimum size of a complete file that is hashed and synced on a thread."""
 
 FEW = 16
-"""More files than these are made durable by one call for the whole file system."""
+"""More files than this are synced by one call for the whole file system."""
 
 TRIES = 3
-"""Temporary files that are begun before one stays unlocked."""
+"""Attempts to create a temporary file; the last one stays unlocked."""
 
 
 class Draining:
+    """File that counts and discards bytes: for plans, where only sizes matter."""
+
     def __init__(self) -> None:
         self.at = 0
         self.objects = 0
@@ -52,7 +54,7 @@ class Draining:
         self.at += len(data)
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Do nothing: the bytes were counted before."""
+        """Do nothing: the bytes are already counted."""
 
     def skip(self, size: int) -> None:
         self.at += size
@@ -61,16 +63,31 @@ class Draining:
         self.at = offset
 
     def prove(self) -> None:
-        """There is no file to compare."""
+        """Do nothing."""
 
     def rest(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def complete(self, objects: int = 0) -> None:
         self.objects = objects
 
 
 class TemporaryFile(Draining):
+    """File under a temporary name, in the folder of its final name.
+
+    Args:
+        final: The final name; may be changed within the folder until it appears.
+        run: See `temporary_path`.
+        stem: See `temporary_path`.
+        like: File whose mode and owner it gets, if allowed; default: the replaced file, else those of a new file.
+        path: Replacement for `temporary_path`, in a folder that the run has locked.
+        finishing: Thread that hashes and syncs large complete files. All files then need a call of `make_durable`.
+
+    Attributes:
+        objects: Number of objects, once it is complete.
+        durable: Whether its bytes are synced.
+    """
+
     def __init__(
         self,
         final: Path,
@@ -86,7 +103,7 @@ class TemporaryFile(Draining):
         self.durable = False
         self._finishing = finishing
         self._digest: Future[str] | str = ""
-        # The first byte that is compared, and the digest of what is written from there on.
+        # First byte that is compared, and the digest of all bytes written from there on.
         self._proof: tuple[int, blake3] | None = None
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
@@ -94,7 +111,7 @@ class TemporaryFile(Draining):
         self._over = False
         self._like = like
         self._file: IO[bytes] | None = None
-        # A file without a lock is created when its first bytes are many, or all of them are there.
+        # Unless it is locked, a file is created only when its buffer is full or it is complete.
         self._pending = bytearray() if path is not None and like is None and finishing is not None else None
         if path is not None and self._pending is not None:
             self.path = path
@@ -105,7 +122,7 @@ class TemporaryFile(Draining):
             free = path is not None or lock_file(self._file.fileno()) is not False
             if (free and os.path.lexists(self.path)) or not left:
                 break
-            # Another run took it for a left-over before it was locked.
+            # A concurrent `sweep` removed it before it was locked.
             self._file.close()
             self.path.unlink(missing_ok=True)
 
@@ -122,6 +139,7 @@ class TemporaryFile(Draining):
 
     @property
     def file(self) -> IO[bytes]:
+        """The open file; reopened after `rest`."""
         if self._file is None:
             if self._over:
                 raise SourceError(f"cannot write {self.final}: it is closed")
@@ -147,11 +165,16 @@ class TemporaryFile(Draining):
         self.at += len(data)
 
     def prove(self) -> None:
-        from blake3 import blake3  # many files are written without
+        """Compare all bytes written from now on with the file when its digest is computed.
+
+        A writer that verifies contents in memory then need not read the file again.
+        """
+        from blake3 import blake3  # imported lazily: rarely needed
 
         self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
+        """Overwrite bytes that were skipped before."""
         try:
             self.file.seek(offset)
             self.file.write(data)
@@ -160,6 +183,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def skip(self, size: int) -> None:
+        """Leave a hole, which is filled in later or stays zero."""
         self.at += size
         try:
             self.file.flush()
@@ -169,6 +193,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rewind(self, offset: int) -> None:
+        """Truncate the file to an offset."""
         self.at, self._proof = offset, None
         try:
             self.file.seek(offset)
@@ -177,6 +202,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rest(self) -> None:
+        """Close the file for a while: a folder may have more files than a process may keep open."""
         if self._pending is not None:
             self._create_whole(self._pending)
         file, self._file = self._file, None
@@ -212,6 +238,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def read_back(self) -> Iterator[bytes]:
+        """Yield all bytes written so far; writing continues at the end."""
         try:
             self.file.flush()
             self.file.seek(0)
@@ -222,10 +249,12 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def hold(self) -> None:
+        """Lock the file until the end of the run, which marks the run as alive."""
         with contextlib.suppress(OSError):
             self._held = os.dup(self.file.fileno())
 
     def complete(self, objects: int = 0) -> None:
+        """Close and sync the file; idempotent."""
         if self._digest:
             return
         self.objects = objects
@@ -242,6 +271,7 @@ class TemporaryFile(Draining):
 
     @property
     def sha256(self) -> str:
+        """Hex digest of its bytes; empty before it is complete. Waits for the thread; raises SourceError."""
         if isinstance(self._digest, Future):
             self._digest = self._digest.result()
         return self._digest
@@ -266,7 +296,7 @@ class TemporaryFile(Draining):
                 found.update(memoryview(piece)[max(start - at, 0) :])
                 at += len(piece)
         if found is not None and meant is not None and found.digest() != meant.digest():
-            raise SourceError(f"cannot write {self.final}: read back, it has other bytes than were written")
+            raise SourceError(f"cannot write {self.final}: the file differs from what was written")
         return digest.hexdigest()
 
     def make_durable(self) -> None:
@@ -291,6 +321,7 @@ class TemporaryFile(Draining):
                 os.close(held)
 
     def appear(self, *, force: bool) -> None:
+        """Rename the closed file to its final name; without `force`, UsageError if that exists."""
         if self.path == self.final:
             return
         try:
@@ -301,6 +332,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
+        """Rename the closed file to its final name, or to the next free name of `other`; return the name."""
         while True:
             try:
                 self.appear(force=force)
@@ -312,11 +344,12 @@ class TemporaryFile(Draining):
                 return self.final
 
     def move(self, final: Path) -> None:
+        """Move the closed file, still with a temporary name, to the folder of another final name."""
         try:
             self.path = self.path.rename(final.parent / self.path.name)
         except OSError as error:
             raise self._failed(error) from error
-        # The run has a lock on that folder.
+        # That folder is locked by the run.
         self.let_go()
         self.final = final
 
@@ -334,12 +367,13 @@ class TemporaryFile(Draining):
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
+    """Yield the bytes of an unbuffered file; each piece is overwritten by the next."""
     held = memoryview(bytearray(BUFFER))
     while count := file.readinto(held):
         yield held[:count]
 
 
-def taken(path: Path) -> UsageError:
+def exists_error(path: Path) -> UsageError:
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
     if not is_replaceable(path):
@@ -350,7 +384,7 @@ def taken(path: Path) -> UsageError:
 def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:
     while os.path.lexists(path) and not (force and is_replaceable(path)):
         if other is None:
-            raise taken(path)
+            raise exists_error(path)
         path = other()
     return path
 
@@ -367,6 +401,11 @@ def write_as(
     other: Callable[[], Path] | None = None,
     free: bool = False,
 ) -> tuple[Path, int]:
+    """Write one file that appears when it is complete; return its name and size.
+
+    `other` returns alternative names; see `TemporaryFile.appear_as`. With `free`, the name is not checked before the
+    content is read.
+    """
     if not free:
         path = free_name(path, force=force, other=other)
     rest, first, size = iter(pieces), list[bytes](), 0
@@ -379,7 +418,7 @@ def write_as(
     try:
         for piece in chain(first, rest):
             file.write(piece)
-        # Another run that looks for left-overs must find it locked until it has its name.
+        # Keep the lock until the rename, against a concurrent `sweep`.
         file.hold()
         file.close()
         file.appear_as(other, force=force)
@@ -391,11 +430,12 @@ def write_as(
 
 
 def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
+    """Write bytes to one file with few system calls; return its name. See `write_as`."""
     for left in reversed(range(TRIES)):
         try:
             return _write_small(path, data, force, other)
         except FileNotFoundError as error:
-            # Another run took it for a left-over before it was locked.
+            # A concurrent `sweep` removed it before it was locked.
             if not left:
                 raise _cannot_write(path, error) from error
         except OSError as error:
@@ -407,7 +447,7 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
     temporary = temporary_text(str(path))
     descriptor = _created(temporary, path)
     try:
-        # Another run that looks for left-overs must find it locked until it has its name.
+        # Keep the lock until the rename, against a concurrent `sweep`.
         lock(descriptor)
         rest = memoryview(data)
         while rest:
@@ -417,7 +457,7 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
                 (replace_file if force else name_new)(temporary, path)
             except FileExistsError as error:
                 if other is None:
-                    raise taken(path) from error
+                    raise exists_error(path) from error
                 path = other()
             else:
                 return path
@@ -438,7 +478,7 @@ def _created(temporary: str, final: Path) -> int:
 
 def _cannot_create(final: Path, error: Exception) -> SourceError:
     gone = isinstance(error, FileNotFoundError) and not os.path.isdir(final.parent)  # noqa: PTH112
-    reason = f"there is no folder {final.parent}" if gone else reason_of(error)
+    reason = f"no such folder: {final.parent}" if gone else reason_of(error)
     return SourceError(f"cannot write {final}: {reason}")
 
 
@@ -447,6 +487,10 @@ def _cannot_write(final: Path, error: Exception) -> SourceError:
 
 
 def takes_writes(path: Path) -> bool:
+    """Return whether a path is a pipe, a device or a descriptor of this process, also through a link.
+
+    Such a target is written to; renaming a file to its name would replace it for all processes.
+    """
     if _descriptor_of(path) is not None:
         return True
     try:
@@ -457,9 +501,10 @@ def takes_writes(path: Path) -> bool:
 
 
 def write_through(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write bytes to a pipe, device or descriptor (see `takes_writes`) as they come; return their number."""
     number, size = _descriptor_of(path), 0
     try:
-        # Of a descriptor its copy: opened again, a file behind it would be written from its beginning.
+        # Duplicate a descriptor: reopening its file would write from the beginning.
         with open(path if number is None else os.dup(number), "wb", buffering=0) as file:
             for piece in pieces:
                 left = memoryview(piece)
@@ -482,14 +527,16 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def is_replaceable(path: Path) -> bool:
+    """Return whether a name may be replaced: a file, or a link to a file or to nothing."""
     return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
 _private = partial(open_file, mode=0o600)
-"""Opens a new file that only you may read until it has its mode."""
+"""Opens a new file readable only by its owner until it has its mode."""
 
 
 def is_there(path: Path) -> bool:
+    """Return whether a name exists, including broken links."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -500,15 +547,17 @@ def is_there(path: Path) -> bool:
 
 
 def sync_folders(folders: Collection[Path]) -> None:
+    """Sync folders after renames, if the system supports it."""
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
             try:
                 sync_folder(folder)
             except OSError as error:
-                raise SourceError(f"cannot make the names in {folder} durable: {reason_of(error)}") from error
+                raise SourceError(f"cannot sync {folder}: {reason_of(error)}") from error
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:
+    """Sync complete files; many files with one `syncfs` if available."""
     left = [file for file in files if file.sha256 and not file.durable]
     if len(left) <= FEW or not sync_file_systems({file.path.parent for file in left}):
         for file in left:

@@ -1,4 +1,4 @@
-"""The names of files that are not complete, and what runs that were killed left of such files."""
+"""Temporary names of incomplete files, and removal of those that killed runs left."""
 
 from __future__ import annotations
 
@@ -14,22 +14,28 @@ from shardcore.system import is_link, is_own, lock_file, open_to_lock
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
 REPLACING = ".replacing-shards"
-"""The end of the name of a folder with files that are about to replace others; see `replacement`."""
+"""Suffix of a folder with committed new files; see `replacement`."""
 WAITED = 5.0
-"""Seconds that readers and other runs wait while a run moves its files to their places."""
+"""Seconds to wait for a run that is moving its files."""
 FOLDERS_ABOVE = 2
-"""A data set may be opened by a folder that lies so deep in the one that was written."""
+"""Levels of parent folders searched for an interrupted replacement: a data set may be opened by a sub-folder."""
 
 
 def new_run() -> str:
+    """Return a random ID that the temporary names of one run share."""
     return os.urandom(6).hex()
 
 
 def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
+    """Return a free temporary name beside a final name.
+
+    `stem` replaces the final name: files written for one shard share its stem.
+    """
     return final.parent / _temporary_name(stem or stem_of(final), run)
 
 
 def temporary_text(final: str) -> str:
+    """As `temporary_path`, but without `Path` objects, for speed."""
     folder, name = os.path.split(final)
     return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
 
@@ -47,10 +53,15 @@ def _stem(name: str) -> str:
 
 
 def is_left_over(name: str) -> bool:
+    """Return whether a name is temporary, of a running or killed run."""
     return _LEFT_OVER.fullmatch(name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
+    """Remove the temporary files and folders of killed runs, of all stems or one; return them.
+
+    Running ones hold a lock; on a file system without locks, nothing is removed.
+    """
     runs: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
@@ -61,6 +72,7 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
 
 
 def _swept(paths: list[Path]) -> list[Path]:
+    """Remove the files of one run while holding its lock, unless it is running."""
     held: list[int] = []
     try:
         for path in paths:
@@ -68,7 +80,7 @@ def _swept(paths: list[Path]) -> list[Path]:
             if descriptor is None:
                 return []
             held.append(descriptor)
-            # In a shared folder another user may give any file such a name.
+            # In a shared folder another user may use such a name for any file.
             if not (is_own(os.fstat(descriptor)) and lock(descriptor)):
                 return []
         for path in paths:
@@ -82,10 +94,12 @@ def _swept(paths: list[Path]) -> list[Path]:
 
 
 def lock(descriptor: int) -> bool:
+    """Lock an open file or folder against `sweep`; False if that fails."""
     return lock_file(descriptor) is True
 
 
 def in_use(path: Path) -> bool | None:
+    """Return whether a running process holds the lock; None without locks, True if the file cannot be opened."""
     try:
         descriptor = open_to_lock(path)
     except OSError:
@@ -100,8 +114,9 @@ def in_use(path: Path) -> bool | None:
 
 
 def remove_tree(path: Path) -> None:
+    """Remove a file, or a folder recursively, ignoring errors; links are not followed."""
     if path.is_dir() and not is_link(path):
-        import shutil  # most runs leave nothing
+        import shutil  # rarely needed
 
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -110,10 +125,12 @@ def remove_tree(path: Path) -> None:
 
 
 def replacing_path(target: Path, *, folder: bool) -> Path:
+    """Return the folder of the new files during a replacement."""
     return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
 
 
 def check_replaced(path: Path, *, folder: bool) -> None:
+    """Raise SourceError if files to open are being replaced, or a replacement was interrupted."""
     roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
     for root in roots:
         place = replacing_path(root, folder=folder)
@@ -126,6 +143,7 @@ def check_replaced(path: Path, *, folder: bool) -> None:
 
 
 def is_left(place: Path) -> bool:
+    """Return whether a replacement folder exists permanently; waits up to `WAITED` for a running replacement."""
     end = time.monotonic() + WAITED
     while os.path.lexists(place):
         if in_use(place) is False or time.monotonic() > end:

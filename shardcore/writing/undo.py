@@ -1,16 +1,15 @@
-"""The journal of an edit, `FILE.undo`: what to put back, and what to finish; complete before the file changes.
+"""Journal of an edit, `FILE.undo`: undoes an edit or completes an interrupted one; written before the file changes.
 
     magic 8 | state 1 | size of the head, u32 | head, JSON | records | end record 17 | sha256 of all after the state 32
 
-A record is a kind, the first byte and the size as u64, little-endian. First come the changes in the order in which
-they are made (3: new bytes follow, 4: so many zeros, 5: bytes that the journal does not hold), then the keys (6), then
-the old bytes in ascending order (1: bytes follow, 2: so many zeros); 0 ends them. Old bytes are put back from records
-alone, whatever of the edit was done, and the new ones are written again from records alone: the journal holds for every
-half-done state. The state is 0 while the file is being changed, 1 when it is, and 2 while it is being put back.
+A record is a kind, the first byte and the size as u64, little-endian. First come the changes, in the order in which
+they are made (3: new bytes follow; 4: zeros; 5: bytes that are not in the journal), then the keys (6), then the old
+bytes in ascending order (1: bytes follow; 2: zeros); 0 is the end. Undoing needs only the old bytes, completing only
+the new ones, so the journal works for every intermediate state. The state is 0 while the file is being changed, 1 after
+that, and 2 during undo.
 
-Of an edit that keeps no old bytes (`--no-undo`) there is the same file without old bytes as long as the edit lasts.
-
-A journal is untrusted input, as it lies where others may write: see `_checked`. `docs/dev/editing.md` has the rules.
+With `--no-undo`, a journal without old bytes exists during the edit. A journal is untrusted input, since others may be
+able to write it: see `_checked`. `docs/dev/editing.md` has the rules.
 """
 
 from __future__ import annotations
@@ -66,23 +65,25 @@ _RECORD = struct.Struct("<BQQ")
 _END, _OLD, _OLD_ZEROS, _NEW, _NEW_ZEROS, _NEW_UNKNOWN, _KEYS = range(7)
 _CHANGES = (_NEW, _NEW_ZEROS, _NEW_UNKNOWN)
 _HOLDS = (_OLD, _NEW, _KEYS)
-"""Records that bytes follow."""
+"""Kinds of records that are followed by bytes."""
 _FIRST = len(MAGIC) + 1 + _HEAD.size
 BLOCK = 4096
-"""Runs of zeros are found in blocks of so many bytes."""
+"""Granularity of the search for runs of zeros, in bytes."""
 BLOCKS = 256
 """Blocks read at once."""
 MAX_HEAD = 1 << 20
 SAMPLE = 1 << 16
-"""Bytes at each end of what stays as it is, by which the file is recognised."""
+"""Bytes at each end of the unchanged part that identify the file."""
 AROUND = 64
-"""Bytes on both sides of each change, by which the file is recognised, too."""
+"""Bytes on both sides of each change that identify the file, too."""
 MOST_HOLES = 1 << 30
-"""Bytes by which putting back zeros may make a file longer, unless the journal is trusted."""
+"""Maximum zero bytes by which undo may extend a file, unless the journal is trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
+    """Record of a journal: range `[start, stop)` of the file; its bytes are at offset `at` of the journal."""
+
     kind: int
     start: int
     stop: int
@@ -95,6 +96,18 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
+    """Journal that was read.
+
+    Attributes:
+        path: The edited file.
+        what: Description of the edit.
+        state: `BEGUN`, `DONE` or `UNDOING`.
+        kept: Whether it has the old bytes.
+        inode: Device and inode of the file.
+        sample: Digest of bytes that the edit does not change.
+        keys_at: Record of the keys; None without keys.
+    """
+
     path: Path
     what: str
     verb: str
@@ -117,6 +130,7 @@ class Journal:
         return journal_of(self.path)
 
     def changes_back(self) -> list[dict[str, Any]]:
+        """Return the changes of undoing in the form of `Edit.to_json`; their old bytes are the present ones."""
         found = []
         try:
             with self.path.open("rb") as file, self.undo_path.open("rb") as journal:
@@ -133,27 +147,30 @@ class Journal:
 
     @property
     def can_finish(self) -> bool:
+        """True if it has all new bytes and undo has not begun."""
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
+        """Message about an interrupted edit."""
         line = shell_line(["shardcore", "undo", typed(str(self.path))])
         if self.state == UNDOING:
-            return f"undoing an edit of {self.path} was interrupted: `{line}` puts back the rest"
-        again = f"run the same {self.verb or 'edit'} again to finish it"
+            return f"undoing an edit of {self.path} was interrupted: `{line}` restores the rest"
+        again = f"run the same {self.verb or 'edit'} again to complete it"
         if not self.kept:
             return (
-                f"an edit of {self.path} was interrupted ({self.what}); its old bytes were not kept, so that it cannot "
+                f"an edit of {self.path} was interrupted ({self.what}); its old bytes were not kept, so it cannot "
                 f"be undone: {again}"
             )
-        text = f"an edit of {self.path} was interrupted: it may be half done; `{line}` puts back"
-        return f"{text} what was there" + (f", or {again}" if self.can_finish else "")
+        text = f"an edit of {self.path} was interrupted and may be incomplete; `{line}` restores"
+        return f"{text} the old bytes" + (f", or {again}" if self.can_finish else "")
 
 
-# --- what is there ---
+# --- finding journals ---
 
 
 def interrupted_edit(path: str | Path) -> Journal | None:
+    """Return the journal of an interrupted edit; None if there is none for this file."""
     try:
         where = journal_of(Path(path))
         with open_side_file(where) as file:
@@ -167,14 +184,16 @@ def interrupted_edit(path: str | Path) -> Journal | None:
 
 
 def interrupted(path: str | Path) -> str:
+    """Return a message about an interrupted edit, or empty; it suggests a remedy only if the journal is valid."""
     try:
         found = interrupted_edit(path)
     except ShardError as error:
         return f"{journal_of(Path(path))} is about an interrupted edit, but it is ignored: {error.message}"
-    return found.told if found is not None else ""
+    return found.message if found is not None else ""
 
 
 def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
+    """Add a finding about an interrupted edit; its code begins with the format name."""
     if not isinstance(source, FileSource) or not os.path.lexists(journal_of(source.path)):
         return
     try:
@@ -183,10 +202,11 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
         findings.warning(f"{format_name}.journal", None, interrupted(source.path))
         return
     if found is not None:
-        findings.error(f"{format_name}.interrupted-edit", None, found.told)
+        findings.error(f"{format_name}.interrupted-edit", None, found.message)
 
 
-def kept_of(path: Path) -> int | None:
+def undoable_edits(path: Path) -> int | None:
+    """Return the number of edits that can be undone; None if the journals are about another file."""
     where, earlier = journal_of(path), len(earlier_journals(path))
     if not os.path.lexists(where):
         return earlier
@@ -209,6 +229,10 @@ def _check_ours(where: Path) -> None:
 
 
 def read_journal(path: Path, *, trust: bool = False) -> Journal:
+    """Return the checked journal of a file.
+
+    With `trust`, it may belong to another user, name another device or inode, and restore large holes.
+    """
     with _journal(path) as raw:
         return _checked(path, raw, trust=trust)
 
@@ -224,6 +248,17 @@ def apply(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Path | None:
+    """Write the journal, then the changes; on an error the old bytes are restored at once.
+
+    Returns:
+        The journal, if one is kept. Those of earlier edits stay as long as they are about this file.
+
+    Raises:
+        UsageError: An earlier edit was interrupted, another process edits the file, it has several hard links, or the
+            changes are invalid.
+        SourceChanged: The file changed since it was opened.
+        SourceError: The file or the journal cannot be written.
+    """
     with locked(edit.path):
         edit.check()
         check_names(edit.path, hard_links=hard_links)
@@ -232,12 +267,12 @@ def apply(
             check_audit_log(edit.path)
         if left := interrupted(edit.path):
             raise UsageError(left)
-        # What cannot be written again from the journal needs the old bytes as long as the edit lasts.
+        # If the journal cannot hold the new bytes, it must hold the old ones during the edit.
         keep = journal or any(isinstance(one.new, Stream) for one in edit.changes)
         path = journal_of(edit.path)
         bring_back(edit.path)
-        # Where no old bytes are kept, the journals of earlier edits stay, even those of another file.
-        stale = kept_of(edit.path) is None and journal
+        # Without old bytes, the journals of earlier edits stay, even those about another file.
+        stale = undoable_edits(edit.path) is None and journal
         _write_journal(edit, path, stale=stale, keep=keep)
         try:
             make_changes(edit, progress)
@@ -261,18 +296,20 @@ def apply(
 
 @contextlib.contextmanager
 def _edited(path: Path, verb: str) -> Iterator[None]:
+    """Report in errors raised after the edit that the edit itself was made."""
     try:
         yield
     except SourceError as error:
         found, more = interrupted_edit(path), "do not run it again"
         if found is not None and found.can_finish:
-            more = f"run the same {verb or 'edit'} again to finish it: nothing is written twice"
+            more = f"run the same {verb or 'edit'} again to complete it: nothing is written twice"
         elif found is not None and found.kept:
-            more = f"`{shell_line(['shardcore', 'undo', typed(str(path))])}` puts back what was there"
+            more = f"`{shell_line(['shardcore', 'undo', typed(str(path))])}` restores the old bytes"
         raise SourceError(f"{path} was edited, but {error.message}; {more}") from error
 
 
 def _take_back(path: Path, error: BaseException) -> None:
+    """Restore the file after a failed edit; if that also fails, the journal stays."""
     try:
         undo(path)
     except ShardError as second:
@@ -286,7 +323,12 @@ def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, o
     audit.note(path, verb, keys, what=what, size_before=old_size, size_after=size)
 
 
-def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
+def unfinished_edit(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
+    """Return the journal and keys of an interrupted edit that can be completed; None if there is none.
+
+    Raises:
+        UsageError: The interrupted edit is another one than `verb` of `keys`, or cannot be completed.
+    """
     where = real_path(path)
     try:
         found = interrupted_edit(where)
@@ -298,19 +340,20 @@ def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Jo
     with _journal(where) as raw:
         had = frozenset(_keys(raw, found))
     if not found.can_finish or found.verb != verb or not had <= set(keys):
-        raise UsageError(found.told)
+        raise UsageError(found.message)
     return found, had
 
 
 def finish(
     path: str | Path, *, keep: bool = True, audit: Audit | None = None, progress: Progress = no_progress
 ) -> Journal:
+    """Complete an interrupted edit found by `unfinished_edit`; with `keep`, its old bytes stay in the journal."""
     where = real_path(path)
     with locked(where):
         with _journal(where, writable=True) as raw:
             found = _checked(where, raw)
             if not found.can_finish:
-                raise UsageError(found.told)
+                raise UsageError(found.message)
             if audit is not None:
                 check_audit_log(where)
             _write(where, raw, found.changes, found.new_size, progress)
@@ -329,13 +372,21 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
+    """Undo the last edit and remove its journal; the journal of the edit before it becomes the last one.
+
+    Raises:
+        UsageError: There is no journal, it is about another file, it has no old bytes, or another process edits the
+            file.
+        FormatError: The journal is damaged.
+        SourceError: The file cannot be written.
+    """
     where = real_path(path)
     with locked(where):
         bring_back(where)
         with _journal(where, writable=True) as raw:
             found = _checked(where, raw, trust=trust)
             if not found.kept:
-                raise UsageError(found.told)
+                raise UsageError(found.message)
             open_for_edit(where).close()
             _set_state(raw, UNDOING)
             _write(where, raw, found.old, found.old_size, progress)
@@ -346,18 +397,18 @@ def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = Fa
 
 
 def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
-    """Remove all journals of a file with the old bytes in them, which are overwritten first.
+    """Remove all journals of a file; their bytes are overwritten first.
 
     Args:
         path: The file.
-        dry_run: Removes nothing.
+        dry_run: Whether nothing is removed.
 
     Returns:
         The journals, the last first.
 
     Raises:
-        UsageError: An edit was interrupted, which needs its journal; another process edits the file; what has the name
-            of a journal is something else.
+        UsageError: An interrupted edit needs its journal, another process edits the file, or a file with the name of a
+            journal is not one.
         SourceError: One cannot be removed.
     """
     where = real_path(path)
@@ -367,7 +418,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
         except (FormatError, UsageError):
             left = None
         if left is not None:
-            raise UsageError(f"{left.told}; its journal is needed until then")
+            raise UsageError(f"{left.message}; its journal is needed until then")
         found = all_journals(where)
         for one in found:
             _check_ours(one)
@@ -387,7 +438,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
             now = file.seek(0, os.SEEK_END)
             grows = now < size
             if now != size and stat.S_ISREG(status.st_mode):
-                # What was cut off comes back as a hole: zeros there need not be written.
+                # Restored bytes beyond the end begin as a hole: zeros need not be written.
                 file.truncate(size)
             for one in records:
                 for start, data in _pieces(raw, one, now if grows else size):
@@ -401,6 +452,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
 
 
 def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of a record, in pieces; zeros only before `end`."""
     holds = record.kind in _HOLDS
     stop = record.stop if holds else min(record.stop, end)
     for start in range(record.start, stop, BLOCK * BLOCKS):
@@ -415,7 +467,7 @@ def _held(raw: IO[bytes], record: JournalRecord, first: int, size: int) -> bytes
     except OSError as error:
         raise SourceError(f"cannot read the journal: {reason_of(error)}") from error
     if len(data) < size:
-        raise SourceError("cannot read the journal: it shrank")
+        raise SourceError("cannot read the journal: it was truncated")
     return data
 
 
@@ -426,17 +478,18 @@ def _keys(raw: IO[bytes], found: Journal) -> list[str]:
     return [str(parse_json(line, "a key of the journal")) for line in text.split(b"\n")]
 
 
-def putting_back(source: FileSource) -> tuple[Journal, Edit]:
+def planned_undo(source: FileSource) -> tuple[Journal, Edit]:
+    """Return what `undo` would write, as an edit for display."""
     path = real_path(source.path)
     with locked(path):
         bring_back(path)
         found = read_journal(path)
     if not found.kept:
-        raise UsageError(found.told)
+        raise UsageError(found.message)
     changes: list[FileChange] = []
     for one in found.old:
         new: New = Stream(one.size, partial(_kept, found.undo_path, one)) if one.kind == _OLD else Zeros(one.size)
-        changes.append(FileChange(one.start, new, "put back"))
+        changes.append(FileChange(one.start, new, "restored"))
     return found, Edit(source, f"undo this: {found.what}", tuple(changes), found.old_size)
 
 
@@ -456,13 +509,19 @@ def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
         raw = open_side_file(where, writable=writable)
     except SourceError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"there is no {where}: nothing to undo") from error
+            raise UsageError(f"no {where}: nothing to undo") from error
         raise
     with raw:
         yield raw
 
 
 def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
+    """Read a journal, and refuse one that was not written for the present file.
+
+    Its owner must be that of the file, root or the user. It names device and inode of the file. Records are within the
+    old and new size, do not overlap, and cover exactly what the edit overwrites. Bytes at the ends of the file and
+    around each change must match, and after a complete edit also the new bytes.
+    """
     where = journal_of(path)
     try:
         status = os.fstat(raw.fileno())
@@ -498,7 +557,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
     (size,) = _HEAD.unpack(first[-_HEAD.size :])
     head = file.read(size) if size <= MAX_HEAD else b""
     if len(head) < size or size > MAX_HEAD:
-        raise Truncated(f"{where} ends within its head", span=Span(where.name, 0, _FIRST))
+        raise Truncated(f"{where} is truncated within its head", span=Span(where.name, 0, _FIRST))
     digest = hashlib.sha256(first[len(MAGIC) + 1 :] + head)
     tree = parse_json(head, f"the head of {where.name}")
     state = first[len(MAGIC) : len(MAGIC) + 1]
@@ -521,8 +580,8 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
     except (KeyError, TypeError, ValueError):
         raise FormatError(f"{where} was written by another version of shardcore: undo with that") from None
     if inode != source.inode and not trust:
-        # Before anything else of it is read: it may be as long as its maker liked.
-        raise UsageError(f"{where} was made for another file: device or inode differ", remedy=Remedy.JOURNAL)
+        # Checked before the rest is read: an untrusted journal may have any length.
+        raise UsageError(f"{where} was written for another file: device or inode differ", remedy=Remedy.JOURNAL)
     changes: list[JournalRecord] = []
     old: list[JournalRecord] = []
     keys = None
@@ -534,7 +593,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
         else:
             old.append(one)
     if file.read(len(digest.digest()) + 1) != digest.digest():
-        raise BadChecksum(f"{where} is damaged: its sha256 is another one; {path} stays as it is")
+        raise BadChecksum(f"{where} is damaged: sha256 mismatch; {path} is not changed")
     return journal(changes=tuple(changes), old=tuple(old), keys_at=keys)
 
 
@@ -542,14 +601,14 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Jou
     while True:
         raw = file.read(_RECORD.size)
         if len(raw) < _RECORD.size:
-            raise Truncated(f"{where} ends within its records")
+            raise Truncated(f"{where} is truncated within its records")
         digest.update(raw)
         at += _RECORD.size
         kind, start, length = _RECORD.unpack(raw)
         if kind == _END:
             return
         if kind > _KEYS:
-            raise FormatError(f"{where} is of another version than is known here")
+            raise FormatError(f"{where} has an unsupported version")
         yield JournalRecord(kind, start, start + length, at)
         if kind not in _HOLDS:
             continue
@@ -557,7 +616,7 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Jou
         while length:
             piece = file.read(min(length, BLOCK * BLOCKS))
             if not piece:
-                raise Truncated(f"{where} ends within the bytes from {start:#x}")
+                raise Truncated(f"{where} is truncated within the bytes from {start:#x}")
             digest.update(piece)
             length -= len(piece)
 
@@ -591,23 +650,23 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
     if fits and journal.done:
         fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
     if not fits:
-        raise UsageError(
-            f"{journal.path} was changed after the edit that {journal.undo_path.name} is about: not undone"
-        )
+        raise UsageError(f"{journal.path} was changed after the edit of {journal.undo_path.name}: not undone")
     holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
     if holes > MOST_HOLES and not trust:
         raise UsageError(
-            f"{journal.undo_path} makes {journal.path} longer by {plural(holes, 'zero byte')}", remedy=Remedy.JOURNAL
+            f"{journal.undo_path} would extend {journal.path} by {plural(holes, 'zero byte')}", remedy=Remedy.JOURNAL
         )
 
 
 def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
+    """Return whether the file has the bytes that a change wrote; True for a stream, whose bytes are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True
     return all(source.read(at, at + len(data)) == data for at, data in _pieces(raw, record, record.stop))
 
 
 def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: int, new_size: int) -> str:
+    """Return the digest of unchanged bytes: at both ends of the file, and around each of the merged ranges."""
     end = min(old_size, new_size)
     digest = hashlib.sha256()
     for start, stop in ((0, min(SAMPLE, end)), (max(end - SAMPLE, 0), end)):
@@ -631,6 +690,7 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
+    """Write the journal under a temporary name and rename it; older ones about another file (`stale`) are removed."""
     sweep(path.parent, stem_of(path))
     file, appeared = TemporaryFile(path, like=edit.path), False
     try:
@@ -681,8 +741,8 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
     if edit.keys:
         text = "\n".join(map(json.dumps, edit.keys)).encode()
         yield _RECORD.pack(_KEYS, 0, len(text)) + text
-    for start, stop in union(edit.old_stretches()) if keep else ():
-        held: tuple[int, int, int] | None = None  # kind, first, last of the run that goes on
+    for start, stop in union(edit.old_ranges()) if keep else ():
+        held: tuple[int, int, int] | None = None  # kind, first, last of the current run
         for kind, first, last in _runs(edit.source, start, stop):
             if held is not None and held[0] == kind == _OLD_ZEROS:
                 held = (kind, held[1], last)
@@ -696,6 +756,7 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
 
 
 def _runs(source: FileSource, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yield runs of zeros, and runs of other bytes of at most 1 MiB."""
     for at in range(start, stop, BLOCK * BLOCKS):
         data = source.read(at, min(at + BLOCK * BLOCKS, stop))
         if not any(data):
@@ -738,6 +799,7 @@ def _set_state(raw: IO[bytes], state: bytes) -> None:
 
 
 def _remove_journal(path: Path, *, wipe: bool = False) -> None:
+    """Remove a journal; `wipe` overwrites its bytes after unlinking it, so that no partly wiped journal has a name."""
     try:
         if not wipe:
             path.unlink()
@@ -751,11 +813,13 @@ def _remove_journal(path: Path, *, wipe: bool = False) -> None:
         raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error
 
 
-# --- an edit as it is requested ---
+# --- running an edit ---
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
+    """Outcome of an edit; `finished` are the keys of an interrupted edit that was completed first, or None."""
+
     what: str
     finished: frozenset[str] | None
     journal: Path | None
@@ -774,10 +838,15 @@ def edit_in_place(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Edited:
+    """Edit a file under its lock; an interrupted edit of the same kind is completed first.
+
+    `compute` opens the file and returns the edit for the remaining keys; its caller closes what it opens. `agreed` is
+    asked before the edit, or the completion of a journal, is made.
+    """
     where = real_path(path)
     with locked(where):
         check_names(where, hard_links=hard_links)
-        found = to_finish(where, verb, keys)
+        found = unfinished_edit(where, verb, keys)
         finished: frozenset[str] | None = None
         if found is not None:
             if not agreed(found[0]):

@@ -1,8 +1,7 @@
-"""The journals of a file: `FILE.undo` is about its last edit, `FILE.undo.1`, `FILE.undo.2` … about those before it.
+"""Chain of journals: `FILE.undo` is that of the last edit, `FILE.undo.1`, `FILE.undo.2` … those before it.
 
-They lie beside the file itself, under its own name: a link to a file has no journals of its own. A new edit moves the
-journal of the one before to the next number, and undoing moves it back. A run that is killed in between leaves no
-`FILE.undo`: then the highest number is about the last edit.
+They are beside the real file: a link to it has no journals. A new edit renames the previous journal to the next number,
+and undo renames it back. A run that is killed in between leaves no `FILE.undo`; the highest number is then the last.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ def journal_of(path: Path) -> Path:
 
 
 def earlier_journals(path: Path) -> list[Path]:
+    """Return the journals of the edits before the last one, the oldest first."""
     found: list[Path] = []
     while os.path.lexists(one := _numbered(path, len(found) + 1)):
         found.append(one)
@@ -29,6 +29,7 @@ def earlier_journals(path: Path) -> list[Path]:
 
 
 def all_journals(path: Path) -> list[Path]:
+    """Return all journals, the last first; gaps in the numbers are allowed."""
     last = journal_of(path)
     lead = f"{last.name}."
     try:
@@ -45,18 +46,20 @@ def _is_numbered(name: str, lead: str) -> bool:
 
 
 def put_aside(path: Path) -> None:
+    """Rename the last journal to the next number, before another edit."""
     now = journal_of(path)
     if os.path.lexists(now):
         _rename(now, _numbered(path, len(earlier_journals(path)) + 1))
 
 
 def bring_back(path: Path) -> None:
+    """Rename the highest numbered journal to the last one, if that is missing."""
     if not os.path.lexists(journal_of(path)) and (earlier := earlier_journals(path)):
         _rename(earlier[-1], journal_of(path))
 
 
 def forget(path: Path) -> None:
-    # The oldest goes last: what is left of the row is never torn.
+    # Remove the oldest last, so that the remaining chain has no gap.
     for one in (journal_of(path), *reversed(earlier_journals(path))):
         try:
             one.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Writer of shards, and the content it accepts."""
+"""Writer of shards, and the contents it accepts."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from shardcore.writing.temporary import STREAM_PIECE
 
 
 class UnreadableInput(SourceError):
-    """An input that cannot be opened or read; the others can still be packed."""
+    """Input that cannot be opened or read; the others can still be packed."""
 
 
 class OddName(UsageError):
-    """An input whose name or key the format cannot hold; the others can still be packed."""
+    """Input whose name or key the format cannot store; the others can still be packed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """Content of which only the size is known; a writer takes it while it only plans.
+    """Content of which only the size is known; accepted by a writer that only plans.
 
     Attributes:
         size: Bytes.
@@ -37,15 +37,17 @@ class Sized:
 
     def __post_init__(self) -> None:
         if self.size < 0:
-            raise UsageError("content has at least 0 bytes")
+            raise UsageError("a size cannot be negative")
 
 
 Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
-"""Content that a writer accepts: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
+"""Accepted content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
 
 
 @dataclass(slots=True)
 class More:
+    """Metadata of an object besides key and content; `label` is its name in errors, `facts` are stored."""
+
     label: str = ""
     name: str = ""
     parts: Mapping[str, Data] = field(default_factory=dict)
@@ -56,22 +58,21 @@ BARE = More()
 
 
 class Writer(ABC):
-    """Writes a shard. A context manager: leaving it finishes the shard, leaving it by an error removes all traces.
+    """Writes a shard. A context manager: leaving it completes the shard, an exception removes everything written.
 
     Attributes:
-        output: Where the bytes go.
+        output: The output.
         written: The files, once they are complete.
-        key_form: The keys of the format as bytes or numbers.
-        declared: The facts that the format keeps about an object.
-        part_names: The parts that it takes.
-        exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
-        expected: Codes of findings that state nothing against what was written: what they are about was requested.
-        notes: What was suggested for lack of options, and what people should know besides; a sentence each.
-        folders: The folders of the result that are opened, each by itself, to verify it, relative to the target; empty:
-            the target itself.
-        opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
-        proven: Whether contents were decoded again and compared before they were written, and the files compared with
-            what was written (see `TemporaryFile.prove`): reading the result back need not decode them once more.
+        key_form: Keys of the format as bytes or numbers.
+        declared: Metadata that the format stores about an object.
+        part_names: Names of the parts that it accepts.
+        exact: Whether `plan` is exact; False once a content was only `Sized` where its bytes matter.
+        expected: Codes of findings that do not count as errors of the result, since they were requested.
+        notes: Messages, such as about inferred options.
+        folders: Sub-folders of the result that are opened and verified separately; empty: the target itself.
+        opening: Options that are needed to open the result (`spec`, `xorbs`).
+        proven: Whether contents were decoded and compared before writing, and files with what was written (see
+            `TemporaryFile.prove`): verification then need not decode them again.
     """
 
     key_form: ClassVar[KeyForm] = KeyForm()
@@ -91,7 +92,7 @@ class Writer(ABC):
 
     @property
     def rows(self) -> int | None:
-        """Rows written so far; None where each object is one row."""
+        """Rows written so far; None if each object is one row."""
         return None
 
     def add(
@@ -107,20 +108,20 @@ class Writer(ABC):
         """Add one object.
 
         Args:
-            key: Its text form, or the bytes or the number that the format stores; None where the format makes it from
-                the content, or has no keys.
+            key: Its text form, or the bytes or number that the format stores; None if the format computes it from the
+                content, or has no keys.
             data: The content.
             label: Name in errors: the path of its file.
-            name: The name of its file, relative, with `/`; formats that keep names or look at endings use it.
+            name: Relative file name, with `/`, for formats that store names or use extensions.
             parts: Further contents of the object, by name (neuroglancer: `fragments`).
-            **facts: What else the format keeps about an object, as it declares.
+            **facts: Metadata that the format declares.
 
         Returns:
-            The key under which it is found; empty where it has none.
+            The key of the object; empty if it has none.
 
         Raises:
-            UsageError: The key is not of the format's form, or there is no such fact or part; a key that is there
-                already is refused here or by `finish`.
+            UsageError: The key is malformed, or there is no such fact or part. A duplicate key is refused here or by
+                `finish`.
             SourceError: The bytes cannot be read or written.
         """
         if self._finished:
@@ -137,17 +138,17 @@ class Writer(ABC):
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
     def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> list[str]:
-        """Add many small objects at once, quicker than one by one.
+        """Add many small objects at once, which is faster.
 
         Args:
-            keys: As many as contents; None where the format makes them from the contents, or has none.
+            keys: As many as contents; None if the format computes them, or has none.
             contents: In the order of the keys.
 
         Returns:
-            The keys, as `add` returns them.
+            The keys, as returned by `add`.
 
         Raises:
-            UsageError: There are not as many keys as contents; otherwise as in `add`.
+            UsageError: The numbers of keys and contents differ; otherwise as in `add`.
             SourceError: The bytes cannot be written.
         """
         if self._finished:
@@ -165,18 +166,18 @@ class Writer(ABC):
 
     @abstractmethod
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """See `add`; facts and parts are checked, and `Sized` comes only while planning (see `sized`)."""
+        """See `add`; facts and parts are already checked, and `Sized` occurs only while planning."""
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Return what is going to be written, from what was added so far."""
+        """Return the files that will be written, from the objects added so far."""
 
     @abstractmethod
     def _complete(self) -> None:
-        """Write what is left to write, and completes each file with the number of its objects."""
+        """Write the rest, and call `complete` of each file with the number of its objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """Complete the shard: its files appear under their final names.
+        """Complete the shard: its files get their final names.
 
         Raises:
             UsageError: The writer only plans, or is finished.
@@ -194,7 +195,7 @@ class Writer(ABC):
         return self.written
 
     def abort(self) -> None:
-        """Give up: nothing appears."""
+        """Discard everything written."""
         self._finished = True
         self.output.discard()
 
@@ -211,7 +212,7 @@ class Writer(ABC):
 
 
 def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memoryview]:
-    """Content in pieces of at most a mebibyte when it is a stream, at once when it is bytes.
+    """Yield a content: a stream in pieces of at most 1 MiB, bytes in one piece.
 
     Args:
         data: The content.
@@ -225,25 +226,26 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
         yield data
         return
     if isinstance(data, memoryview):
-        # Of a view, `len` counts items, which need not be bytes.
+        # `len` of a memoryview counts items, which may be larger than a byte.
         yield data if data.c_contiguous and data.format == "B" and data.ndim == 1 else data.tobytes()
         return
     if isinstance(data, Sized):
-        raise UsageError(f"{label or 'the content'}: only its size is known; that is enough to plan, not to write")
-    # Streams are iterators, too: of lines.
+        raise UsageError(f"{label or 'the content'}: only its size is known, which is not enough for writing")
+    # Check for streams first: they are also iterators (of lines).
     read = getattr(data, "read", None)
     if read is not None:
         while piece := _next_piece(read, label):
             yield piece
         return
     if not hasattr(data, "__next__"):
-        raise UsageError(f"content is bytes or a stream of bytes, not {type(data).__name__}")
+        raise UsageError(f"content must be bytes or a stream of bytes, not {type(data).__name__}")
     for piece in data:
         check_stopped()
         yield _checked(piece)
 
 
 def whole(data: Data, label: str = "") -> bytes:
+    """Return a content in one piece, for formats with small objects; errors as in `pieces_of`."""
     return data if isinstance(data, bytes) else b"".join(pieces_of(data, label))
 
 
@@ -258,5 +260,5 @@ def _next_piece(read: Callable[[int], object], label: str) -> bytes:
 
 def _checked(piece: object) -> bytes:
     if not isinstance(piece, (bytes, bytearray)):
-        raise UsageError(f"content is bytes or a stream of bytes, not of {type(piece).__name__}")
+        raise UsageError(f"content must be bytes or a stream of bytes, not of {type(piece).__name__}")
     return bytes(piece) if isinstance(piece, bytearray) else piece

@@ -19,8 +19,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
+from shardcore.operations.convert_work import held_objects
 from shardcore.operations.find_key import find_in
-from shardcore.operations.member_contents import member_taken
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
@@ -238,7 +238,7 @@ def test_a_search_survives_a_lost_process(tmp_path: Path) -> None:
 def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
     """Functions without a module and results that cannot be pickled are misuse; nothing waits for them for ever."""
     with shardcore.open(folder) as shards, ProcessPoolExecutor(1, get_context("spawn")) as processes:
-        with pytest.raises(UsageError, match="a function belongs to a module"):
+        with pytest.raises(UsageError, match="define the function in a module"):
             list(shards.map_shards(lambda shard: 1, executor=processes))
         assert {type(one) for one in shards.map_shards(not_plain, executor=processes)} == {UsageError}
 
@@ -299,7 +299,7 @@ def test_other_commands_print_the_same(
     assert told[0] == told[1]
     if command[0] == "convert":
         assert told[0][0] == 0
-        assert member_taken in given
+        assert held_objects in given
 
 
 @pytest.mark.thorough
@@ -342,7 +342,7 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
     assert run([*base, "--state", str(state)]) == 2
     assert "not the state of a run" in capsys.readouterr().err
     state.write_text(json.dumps({"done": "x", "result": {"": "os:system", "of": {}}}) + "\n")
-    with closing(TaskState(state)) as found, pytest.raises(UsageError, match="not of this version"):
+    with closing(TaskState(state)) as found, pytest.raises(UsageError, match="another version"):
         found.found(["x"])
 
 

@@ -198,7 +198,7 @@ def test_a_prefix_that_is_not_there(command: list[str], capsys: Capture) -> None
     """Where no key begins with a prefix, that is said, in one line with exit code 4."""
     with losing({"other/a.des": b"x"}, None) as (_, more):
         code, lines, errors = outcome([*command, "s3://b/nothing/", *more], capsys)
-    assert (code, lines, errors) == (4, [], ["shardcore: there is nothing at s3://b/nothing/"])
+    assert (code, lines, errors) == (4, [], ["shardcore: nothing found at s3://b/nothing/"])
 
 
 def test_a_forbidden_folder_is_one_line(many: dict[str, bytes], capsys: Capture) -> None:

@@ -213,7 +213,7 @@ class PageCache(QObject):
         def run(job: Job) -> BytePage:
             source = readable.bytes_of(name)
             if start >= source.size:
-                raise Truncated(f"there is no byte {start:#x}; {name or 'the file'} has {source.size} bytes")
+                raise Truncated(f"no byte {start:#x}: {name or 'the file'} has {source.size} bytes")
             return BytePage(start, source.read(start, min(start + PAGE, source.size)))
 
         def done(page: BytePage | None, error: BaseException | None) -> None:

@@ -78,7 +78,7 @@ class BloscpackLookup:
         if key.kind is not KeyKind.CHUNK:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
-        if look.telling:
+        if look.recording:
             self._report_chunk(self._content.stored(number, through), within, look)
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
@@ -265,7 +265,7 @@ class BloscpackLookup:
     def _report_walk(self, number: int, look: Look) -> None:
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
-        if not look.telling or not steps:
+        if not look.recording or not steps:
             return
         if len(steps) > WALK_STEPS:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]

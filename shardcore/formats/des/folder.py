@@ -286,7 +286,7 @@ class DesDataSet(DataSet):
         text += f": {'the one file' if some == '1 of 1 file' else some} may contain it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         figures: tuple[Figure, ...] = ()
-        if look.telling:
+        if look.recording:
             from shardcore.formats.des.address_figures import bits_figure
 
             figures = (bits_figure(key.text, route),)

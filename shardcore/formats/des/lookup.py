@@ -80,11 +80,11 @@ class DesLookup:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
-        if look.telling:
+        if look.recording:
             _report_entry(file, rows, look)
         # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(int(rows[-1]))
-        if look.telling:
+        if look.recording:
             _report_sidecar(file, ref, look)
             _report_content(file, ref, look)
         return ref

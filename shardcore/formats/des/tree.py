@@ -123,7 +123,7 @@ class DesTree:
                 rows = self._file.entries.rows_of_hash(raw)
                 row_of_all = int(rows[0]) if len(rows) == 1 else None
                 return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
-        raise UsageError(f"no bytes are called {short(str(name))} here")
+        raise UsageError(f"unknown source {short(str(name))}")
 
 
 def _span(section: Section) -> Span:

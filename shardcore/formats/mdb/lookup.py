@@ -143,7 +143,7 @@ class MdbLookup:
         if ref is None:
             self._check_missed(key)
             raise KeyAbsent(str(key))
-        if look.telling:
+        if look.recording:
             tell_content(self.file, ref, look)
         return ref
 
@@ -247,7 +247,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
         if len(rows)
         else "The table is sorted: between two neighbouring entries there is no other row for the key.",
-        shown=[bisection_figure(table, *seen[0], key), *fields] if look.telling and table.count else fields,
+        shown=[bisection_figure(table, *seen[0], key), *fields] if look.recording and table.count else fields,
         entry=first,
         entries=len(rows),
     )

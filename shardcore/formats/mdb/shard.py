@@ -101,7 +101,7 @@ class MdbShard(FileShard):
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         if min(stop, ref.size) - start > limit:
-            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
+            raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

@@ -82,7 +82,7 @@ class NeuroglancerLookup:
         _tell_place(entries, at, rows, file.base, look)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
-        if look.telling:
+        if look.recording:
             _tell_value(file, ref, source, look)
         return ref
 
@@ -123,7 +123,7 @@ _MEANING_WHY = "A shard stores bytes under numbers; only the info has their mean
 
 
 def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
-    if not look.telling:
+    if not look.recording:
         return
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
@@ -257,7 +257,7 @@ def _position(
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
             why="A key can only be in this minishard; comparing all of its keys proves that it is absent.",
-            shown=(keys_figure(entries, rows, near, found=False),) if look.telling else (),
+            shown=(keys_figure(entries, rows, near, found=False),) if look.recording else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
@@ -271,7 +271,7 @@ def _position(
         why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
-        shown=(keys_figure(entries, rows, at, found=True),) if look.telling else (),
+        shown=(keys_figure(entries, rows, at, found=True),) if look.recording else (),
     )
     return at
 
@@ -293,7 +293,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
         start=str(start),
         size=str(size),
-        shown=(places_figure(entries, rows, base, at),) if look.telling else (),
+        shown=(places_figure(entries, rows, base, at),) if look.recording else (),
     )
 
 

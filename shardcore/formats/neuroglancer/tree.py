@@ -147,7 +147,7 @@ class NeuroglancerTree:
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
         if name.path or len(name.stretches) != 1:
-            raise UsageError(f"no bytes are called {short(str(name))} here")
+            raise UsageError(f"unknown source {short(str(name))}")
         start, stop = name.stretches[0]
         data = self._file.decoded(start, stop)
         source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))

@@ -258,7 +258,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         else:
             # It has no annotations; a shard without keys says so.
             why = "a link leads there" if is_link(folder / space.folder) else ""
-            why = why or f"there is no folder {folder / space.folder}"
+            why = why or f"no such folder: {folder / space.folder}"
             notes.append(f"{space.name}: {why}, and so no object")
     if not parts:
         raise UsageError(f"{folder} has an info of annotations, but none of the folders of its indices")

@@ -160,7 +160,7 @@ class SwhLookup:
         return SLOT.read_one(source.read(span.start, span.stop))
 
     def _tell_start(self, key: SwhKey, look: Look) -> None:
-        if not look.telling:
+        if not look.recording:
             return
         words: list[Any] = [f"{word:08x}" for word in chd.key_words(key.digest)]
         look.step(
@@ -219,7 +219,7 @@ class SwhLookup:
 
     def _hashed(self, key: SwhKey, look: Look, *, signed: bool) -> chd.Triple:
         rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed, signed)
-        if look.telling:
+        if look.recording:
             values: dict[str, Any] = {}
             for number, one in enumerate(rounds, 1):
                 values[f"round {number} added"] = " ".join(f"{x:08x}" for x in one.added)

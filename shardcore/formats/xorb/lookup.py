@@ -204,7 +204,7 @@ class XorbLookup:
             start=span.start,
             stop=span.stop,
             at={} if walked else dict(zip(("stop", "start"), ends, strict=False)),
-            shown=(sums_figure(self.file.records, number),) if look.telling else (),
+            shown=(sums_figure(self.file.records, number),) if look.recording else (),
         )
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
@@ -220,7 +220,7 @@ class XorbLookup:
             size=ref.size,
             at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
-        if look.telling:
+        if look.recording:
             self._tell_content(number, ref, look)
         return ref
 

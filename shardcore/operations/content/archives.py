@@ -1,4 +1,4 @@
-"""Archives and compressed files: their members, and the bytes of one."""
+"""Archives and compressed files: list of members, and decompression of one."""
 
 from __future__ import annotations
 
@@ -22,25 +22,23 @@ from shardcore.operations.content.results import ArchiveContent, ArchiveMember, 
 from shardcore.shards.opening import open as open_shard
 
 MOST_MEMBERS = 100_000
-"""Members that are listed at most."""
 
 PEEK = 1 << 20
-"""Bytes of a compressed file that are decompressed to see what it holds."""
+"""Bytes decompressed to recognise the content of a compressed file."""
 
 _TAR_MAGIC = b"ustar"
 _ZIP_CODECS = {"method 12": "bzip2"}
-"""Further methods of zip that are decoded here."""
+"""Supported zip methods that the zip reader does not name."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
 _MOST_STREAMS = 1 << 12
-"""Members of a compressed file that are decompressed: of empty ones, many fit in a few bytes."""
+"""Maximum concatenated streams: thousands of empty ones fit in a few bytes."""
 _FAILURES = (
     tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
     NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
 )  # fmt: skip
 
 COMPRESSED = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"))
-"""First bytes of compressed files, and their formats."""
 
 
 def is_tar(data: bytes) -> bool:
@@ -48,10 +46,11 @@ def is_tar(data: bytes) -> bool:
 
 
 def zip_content(data: bytes, size: int) -> Content:
+    """Return the members of a zip file; none where its end (the central directory) was not read."""
     if size != len(data):
         return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
     if (entries := data.count(CENTRAL_MAGIC)) > MOST_MEMBERS:
-        return ArchiveContent("zip archive", size, data, f"some {entries:,} members: too many to be listed", "zip")
+        return ArchiveContent("zip archive", size, data, f"about {entries:,} members: too many to list", "zip")
     try:
         with open_shard(data, format="zip") as archive:
             objects = archive.objects
@@ -98,6 +97,10 @@ def compressed_format(data: bytes) -> str:
 
 
 def compressed_content(data: bytes, size: int, name: str, inside: Callable[[bytes, int, str], Content]) -> Content:
+    """Return a compressed file as an archive of one member, with the recognised beginning of that member.
+
+    `inside` recognises decompressed bytes by their beginning, the total size or -1, and the name.
+    """
     format = compressed_format(data)
     inner_name = name.rpartition(".")[0] or name if name.endswith((".gz", ".zst", ".bz2", ".xz")) else ""
     title, note, inner = f"{format} file", "", None
@@ -116,6 +119,10 @@ def compressed_content(data: bytes, size: int, name: str, inside: Callable[[byte
 
 
 def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
+    """Decompress at most `most` bytes; return them and whether they are all. FormatError if there are none.
+
+    Concatenated streams (`cat a.gz b.gz`) are one file, except for zstd, where bytes after the first frame are ignored.
+    """
     if format == "zstd":
         return _expand_zstd(data, most)
     engine, streams = _engine(format), 1
@@ -136,7 +143,7 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
             break
         if engine.eof:
             at -= len(engine.unused_data)
-            # `cat a.gz b.gz` is one file; other bytes that follow are no part of it.
+            # Concatenated streams are one file; other trailing bytes are ignored.
             if compressed_format(data[at : at + 6]) != format:
                 return bytes(found), True
             if streams == _MOST_STREAMS:
@@ -169,6 +176,7 @@ def _engine(format: str) -> Any:
 
 
 def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
+    """Return the decompressed size that header or trailer state; -1 if unknown or if several streams may follow."""
     if format == "gzip" and whole and data.count(GZIP_MAGIC) == 1 and len(data) >= 18:
         return int.from_bytes(data[-4:], "little")
     if format == "zstd":
@@ -183,18 +191,25 @@ def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
 
 
 def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
+    """Return a member by name; of equal names the last, as in unpacking."""
     member = next((one for one in reversed(found.members) if one.name == name), None)
     if member is None:
         there = ", ".join(short(one.name) for one in found.members[:8])
-        raise UsageError(f"no member {short(name)}" + (f"; there is {there}" if there else ""))
+        raise UsageError(f"no member {short(name)}" + (f" (available: {there})" if there else ""))
     return member
 
 
 def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> bytes:
+    """Return a member, decompressed.
+
+    Raises:
+        LimitExceeded: It has more than `limit` bytes, or not all of its compressed bytes were read.
+        Unsupported: Its codec is not supported, or it is encrypted.
+    """
     if member.size > limit:
         raise LimitExceeded(f"{short(member.name)} has {plural(member.size, 'byte')}; at most {limit:,} are read")
     if not 0 <= member.data <= member.stop <= len(found.data):
-        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; {short(member.name)} has others")
+        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; {short(member.name)} is not among them")
     stored = found.data[member.data : member.stop]
     if member.codec == "none":
         return stored
@@ -205,7 +220,7 @@ def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> by
         if not ended and len(data) <= limit:
             raise FormatError(f"{short(member.name)} ends early, after {plural(len(data), 'byte')}")
     else:
-        raise Unsupported(f"{short(member.name)} is stored by {member.codec}, which is not decoded here")
+        raise Unsupported(f"{short(member.name)} is compressed by {member.codec}, which is not supported")
     if len(data) > limit:
         raise LimitExceeded(f"{short(member.name)} has more than {plural(limit, 'byte')}")
     return data

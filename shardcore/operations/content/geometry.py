@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
-"""Kinds of objects that formats have a geometry of."""
+"""Kinds of objects for which a format may declare a geometry."""
 
 MOST_POINTS = 8
-"""Points of a polyline that one cell of a table shows."""
+"""Points of a polyline shown in one cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class GeometryContent(Content):
     """Content with points in space."""
 
     def geometry(self) -> Geometry:
-        """Return the geometry."""
+        """Return the geometry object that the format decoded."""
         raise NotImplementedError
 
     def points(self) -> NDArray[np.float32]:
-        """Return its points in model space, shape `(n, 3)`."""
+        """Return the points in model space, shape `(n, 3)`."""
         raise NotImplementedError
 
     def bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
-        """Return the lowest and highest coordinates in model space; None without points."""
+        """Return the lowest and highest finite coordinates in model space; None without points."""
         points = self.points()
         points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
@@ -62,9 +62,9 @@ class MeshContent(GeometryContent):
 
     Attributes:
         layout: Levels, fragments and their bytes.
-        level: Level of the triangles, the finest is 0; -1 where none is decoded.
+        level: Level of the triangles; 0 is the finest, -1 means that none is decoded.
         vertices: In model space, float32 of shape `(n, 3)`.
-        triangles: Vertices of each triangle, uint32 of shape `(m, 3)`.
+        triangles: Three vertex numbers per triangle, uint32 of shape `(m, 3)`.
         vertex_starts: First vertex of each fragment and the end of the last, int64.
         triangle_starts: First triangle of each fragment and the end of the last, int64.
     """
@@ -79,11 +79,10 @@ class MeshContent(GeometryContent):
     triangle_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
 
     def geometry(self) -> MeshLayout:
-        """Return levels, fragments and their bytes."""
         return self.layout
 
     def points(self) -> NDArray[np.float32]:
-        """Return the vertices; where none are decoded, the corners of the boxes of the coarsest fragments."""
+        """Return the vertices; if none are decoded, the corners of the boxes of the coarsest fragments."""
         if len(self.vertices):
             return self.vertices
         fragments = [number for number, level in enumerate(self.layout.levels) if len(level)]
@@ -92,32 +91,26 @@ class MeshContent(GeometryContent):
         return self.layout.boxes(fragments[-1]).reshape(-1, 3).astype(np.float32)
 
     def fragment_of_vertex(self, vertex: int) -> int:
-        """Return the fragment, in its level, that has a vertex."""
+        """Return the number of the fragment, in the decoded level, that has a vertex."""
         return int(np.searchsorted(self.vertex_starts, vertex, "right")) - 1
 
     def fragment_span(self, fragment: int) -> Span:
-        """Return the bytes of a fragment of the decoded level in the shard."""
+        """Return the stored bytes of a fragment of the decoded level."""
         return self.layout.fragment_span(self.level, fragment)
 
 
 @dataclass(frozen=True, slots=True)
 class SkeletonContent(GeometryContent):
-    """Skeleton.
-
-    Attributes:
-        skeleton: Vertices, edges and attributes.
-    """
+    """Skeleton: vertices, edges and attributes."""
 
     kind: ClassVar[str] = "skeleton"
 
     skeleton: SkeletonGeometry = field(default_factory=SkeletonGeometry, repr=False)
 
     def geometry(self) -> SkeletonGeometry:
-        """Return vertices, edges and attributes."""
         return self.skeleton
 
     def points(self) -> NDArray[np.float32]:
-        """Return the vertices."""
         return self.skeleton.vertices
 
     def vertex_bytes(self, vertex: int) -> tuple[int, int]:
@@ -126,7 +119,7 @@ class SkeletonContent(GeometryContent):
         return start, start + VERTEX_SIZE
 
     def vertex_at(self, offset: int) -> int | None:
-        """Return the vertex that a byte of the content is of: its position, an edge from it or an attribute."""
+        """Return the vertex whose position, edge or attribute contains a byte of the content."""
         one, count = self.skeleton, len(self.skeleton.vertices)
         if one.starts["vertices"] <= offset < one.starts["edges"]:
             return (offset - one.starts["vertices"]) // VERTEX_SIZE
@@ -141,18 +134,13 @@ class SkeletonContent(GeometryContent):
 
 @dataclass(frozen=True, slots=True)
 class AnnotationsContent(GeometryContent):
-    """Annotations.
-
-    Attributes:
-        annotations: Rows, keys and properties.
-    """
+    """Annotations: rows, keys and properties."""
 
     kind: ClassVar[str] = "annotations"
 
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
 
     def geometry(self) -> AnnotationsGeometry:
-        """Return rows, keys and properties."""
         return self.annotations
 
     def points(self) -> NDArray[np.float32]:
@@ -160,13 +148,13 @@ class AnnotationsContent(GeometryContent):
         return self.annotations.points().reshape(-1, 3)
 
     def titles(self) -> tuple[str, ...]:
-        """Return the titles of `cells`."""
+        """Return the column titles of `cells`."""
         one = self.annotations
         points = ("points",) if one.shape == POLYLINE else ()
         return "id", *points, *(one.rows.dtype.names or ()), *one.related
 
     def cells(self, row: int) -> tuple[str, ...]:
-        """Return the cells of a row as text: key, points, properties with labels, related objects."""
+        """Return a row as text: key, points of a polyline, properties (labels of enumerations), related objects."""
         one = self.annotations
         found = [str(one.ids[row])]
         if one.shape == POLYLINE:
@@ -184,6 +172,13 @@ class AnnotationsContent(GeometryContent):
 def geometry_content(
     shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None, strict: bool = False
 ) -> Content | None:
+    """Return an object as a mesh (coarsest level), skeleton or annotations; None where the format declares none.
+
+    `data` is the whole content; `limit` the maximum of fragment bytes. Without `strict`, a missing decoder is a note.
+
+    Raises:
+        FormatError: The content does not match the format.
+    """
     found = shard.geometry(ref, data)
     if isinstance(found, MeshLayout):
         return _mesh(shard, data, found, limit, strict)
@@ -207,7 +202,7 @@ def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None, stri
     except (FormatError, LimitExceeded, PackageMissing) as error:
         if strict and isinstance(error, PackageMissing):
             raise
-        # The levels are read all the same.
+        # The level table is still useful.
         return replace(bare, note=error.message)
 
 
@@ -220,20 +215,20 @@ def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
 
 
 def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | None = None) -> MeshContent:
-    """Return a mesh with the triangles of one level.
+    """Decode the triangles of one level of a mesh.
 
     Args:
         shard: The shard.
         ref: The object, or its key.
         level: The level; 0 is the finest, negative ones count from the coarsest.
-        limit: Bytes of fragments that are read at most; default: 64 MiB.
+        limit: Maximum bytes of fragments to read; default: 64 MiB.
 
     Raises:
-        KeyAbsent: There is no such key.
-        UsageError: The object is no mesh, or has no such level.
-        FormatError: The manifest or a fragment is damaged; the span is that of the fragment.
+        KeyAbsent: The key was not found.
+        UsageError: The object is not a mesh, or has no such level.
+        FormatError: The manifest or a fragment is corrupt; the span is that of the fragment.
         LimitExceeded: The level has too many bytes or triangles.
-        Unsupported: A fragment has another version of Draco.
+        Unsupported: A fragment has an unsupported version of Draco.
         PackageMissing: The decoder is not installed.
         SourceError: The bytes cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Pictures: what their headers state, and their pixels; slices of arrays as pixels."""
+"""Pictures: headers and pixels; slices of arrays as pixels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 LABELS = "compressed_segmentation"
-"""Encoding of arrays whose numbers are labels."""
+"""Encoding of arrays of labels (segment IDs)."""
 
 _TITLES = {"webp": "WebP"}
 
 
 def picture_content(data: bytes, size: int) -> Content:
+    """Read the header of a picture; its pixels are not decoded."""
     header = picture_header(data)
     if header is None:
-        raise FormatError("no picture")
+        raise FormatError("not a picture")
     title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
     if header.width * header.height > MOST_PIXELS:
         note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
@@ -34,13 +35,13 @@ def picture_content(data: bytes, size: int) -> Content:
 
 
 def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
-    """Return the pixels of a picture: uint8 of shape `(rows, columns, 4)`, red to alpha; read-only.
+    """Decode a picture into read-only uint8 of shape `(rows, columns, 4)`, RGBA.
 
-    They are decoded in a process of their own where the shard was opened with `isolated=True`.
+    Decoding runs in a separate process if the shard was opened with `isolated=True`.
 
     Raises:
         FormatError: The picture is invalid.
-        Unsupported: Its format or mode is not decoded here.
+        Unsupported: Its format or mode is not supported.
         LimitExceeded: It has too many pixels, or not all of its bytes were read.
     """
     if not found.complete:
@@ -49,9 +50,10 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
 
 
 def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return ARGB pixels for labels: the hash of each label, never dark; label 0 is black."""
     numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
     if numbers.dtype.kind == "f":
-        # Of fractions the bits are hashed.
+        # Floats are hashed by their bits.
         numbers = numbers.astype("=f8").view(np.uint64)
     numbers = numbers.astype(np.uint64)
     mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -61,6 +63,13 @@ def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
+    """Return the first two axes of an array as rows and columns; `across` if the first is horizontal (x of a volume).
+
+    `index` has the comma-separated indices of the further axes; default: zeros.
+
+    Raises:
+        UsageError: An index is out of range, or the array has fewer than two axes.
+    """
     if array.ndim < 2:
         raise UsageError(f"a picture needs two axes; the array has {array.ndim}")
     rest = array.ndim - 2
@@ -77,25 +86,28 @@ def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) ->
 
 
 def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | None) -> NDArray[np.uint8]:
+    """Return a picture, or a slice of an array, as pixels; see `array_pixels`."""
     if isinstance(found, PictureContent):
         if index is not None:
-            raise UsageError(f"--index is of arrays; this is {found.title}")
+            raise UsageError(f"--index applies to arrays; this is {found.title}")
         return picture_pixels(shard, found)
     return array_pixels(found, index)
 
 
 def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
+    """Return a slice of an array as pixels: labels in RGB, other numbers in grey."""
     plane = slice_of(found.array, index, across=bool(found.layout.axes))
     if plane.dtype.kind not in "iufb":
         raise UsageError(f"--png needs numbers; these are {plane.dtype}")
     if found.encoding != LABELS:
         return grey(plane)
-    # The same colours as in the window, without alpha.
+    # The colours of the window, without alpha.
     argb = label_colours(plane)
     return np.stack([argb >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
+    """Scale numbers to grey levels from minimum to maximum; NaN becomes black."""
     values = plane.astype(np.float64)
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Recognition of a content: from what the format states, from magic numbers, then as text."""
+"""Detection of the kind of a content: declared by the format, by magic number, or as text."""
 
 from __future__ import annotations
 
@@ -51,49 +51,49 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 HEAD = 1 << 20
-"""Bytes of the beginning from which a content is recognised, and of a text that are shown at first."""
+"""Bytes read to recognise a content, and bytes of a text shown at first."""
 
 WHOLE = 64 << 20
-"""Bytes up to which pictures, arrays and archives are read whole."""
+"""Maximum size of pictures, arrays and archives that are read whole."""
 
 WHOLE_KEY = "all"
-"""Key of the rows of a table whose objects are its columns."""
+"""Pseudo-key of the rows of a table whose objects are its columns (bcolz)."""
 
 ROWS = 1000
-"""Rows of such a table that are read."""
+"""Rows read of such a table."""
 
 HEADERS = 16 << 20
-"""Bytes of the header of a GGUF file that are read."""
+"""Bytes read of a GGUF file."""
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
 _BINARY = (b"%PDF-",)
-"""Beginnings of files that begin like texts, and seldom are texts."""
+"""Magic numbers of binary files that begin like text."""
 
 _DISTINCT = 3
-"""Distinct bytes of a magic number, zeros not counted, from which a kind of file is recognised by it."""
+"""Minimum distinct non-zero bytes of a magic number that is trusted."""
 
 _SHARD_MARK = 4
-"""Bytes of a mark from which a nested shard is recognised by it alone."""
+"""Minimum length of a magic number by which a nested shard is recognised."""
 
 
 def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, strict: bool = False) -> Content:
-    """Return the content of an object as what it is.
+    """Read an object and return it as picture, text, table, array and so on.
 
     Args:
         shard: The shard.
         ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
-        limit: Bytes that are read at most. Default: 1 MiB of texts and unknown bytes, 64 MiB of what is only of use
-            as a whole: pictures, arrays, archives.
-        strict: Raise `PackageMissing` where a decoder is not installed, instead of a note.
+        limit: Maximum bytes to read. Default: 1 MiB of text and unknown bytes; 64 MiB of pictures, arrays and
+            archives, which are useful only as a whole.
+        strict: Raise `PackageMissing` if a decoder is not installed, instead of adding a note.
 
     Returns:
-        One of the classes of `shardcore.operations.content.results`. What cannot be decoded is a `BytesContent` with
-        the reason in `note`.
+        One of the classes of `shardcore.operations.content.results`. A content that cannot be decoded is a
+        `BytesContent` with the reason in `note`.
 
     Raises:
-        KeyAbsent: There is no such key.
-        FormatError: The stored bytes are damaged.
+        KeyAbsent: The key was not found.
+        FormatError: The stored bytes are corrupt.
         SourceError: The bytes cannot be read.
         UsageError: The limit is not positive.
     """
@@ -131,11 +131,21 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
 
 
 def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
+    """Recognise bytes; see `content`. `size` is the total size, -1 if unknown; default: `data` is complete."""
     return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
+    """Beginning of a content, with a callback that reads more.
+
+    Attributes:
+        size: Total bytes; -1 if unknown.
+        first: Reads the first `n` bytes, or fewer where the limit is lower.
+        most: Maximum size of a content that is read whole.
+        inside: Whether it is the content of a compressed file: nested ones are not decompressed.
+    """
+
     head: bytes
     size: int
     name: str
@@ -162,13 +172,13 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
-    """Return where bytes `[start, stop)` of a content are stored; None where it has no bytes in the shard.
+    """Return the span that stores bytes `[start, stop)` of a content; None if the shard does not store them.
 
-    Where the content is stored uncompressed, the span is exact and in the file. Elsewhere it is in the source of
-    decoded bytes (`Span.source`), if the shard has one, or the stored block or object that holds the first byte.
+    For uncompressed contents the span is exact and in the file. Otherwise it is in the source of decoded bytes
+    (`Span.source`), if there is one, or it is the stored block or object with the first byte.
 
     Raises:
-        FormatError: The stored bytes are damaged.
+        FormatError: The stored bytes are corrupt.
         SourceError: They cannot be read.
     """
     part = part_at(shard.content_parts(ref), start)
@@ -186,7 +196,7 @@ def _geometry(
     shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None, strict: bool
 ) -> tuple[Content | None, str]:
     if len(data) != size:
-        return None, f"{plural(len(data), 'byte')} were read: a {ref.kind} is shown when all of them are"
+        return None, f"only {plural(len(data), 'byte')} were read; a {ref.kind} is shown only when complete"
     try:
         return geometry_content(shard, ref, data, limit=limit, strict=strict), ""
     except FormatError as error:
@@ -252,10 +262,11 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
 
 
 def _kind_of(data: bytes) -> str:
+    """Return the file kind by magic number; empty for weak matches, such as 16 zeros, which occur in any content."""
     import puremagic
 
     try:
         matches = puremagic.magic_string(data[:4096])
     except (puremagic.PureError, ValueError, LookupError):
         return ""
-    return next((one.name for one in matches if len({*(one.byte_match or b'')} - {0}) >= _DISTINCT), "")
+    return next((one.name for one in matches if len({*(one.byte_match or b"")} - {0}) >= _DISTINCT), "")

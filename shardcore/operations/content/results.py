@@ -17,10 +17,10 @@ class Content(Displayed):
     """Content of an object.
 
     Attributes:
-        title: Short description for people: `PNG picture`, `Python source`.
-        size: Bytes of the whole content; -1 where the shard does not state it.
+        title: Short description: `PNG picture`, `Python source`.
+        size: Total bytes; -1 if the shard does not state it.
         data: The bytes that were read, from the beginning.
-        note: Reason why the content is not shown as what it is, or empty.
+        note: Reason why the content is shown incomplete or as bytes, or empty.
     """
 
     kind: ClassVar[str] = "bytes"
@@ -32,7 +32,7 @@ class Content(Displayed):
 
     @property
     def complete(self) -> bool:
-        """Return whether all bytes were read."""
+        """True if all bytes were read."""
         return self.size == len(self.data)
 
 
@@ -53,8 +53,8 @@ class TextContent(Content):
 
     Attributes:
         text: The decoded text.
-        encoding: Name of the encoding, as Python spells it.
-        language: Name of the programming or markup language, as Pygments spells it; empty for plain text.
+        encoding: Python name of the encoding.
+        language: Pygments name of the programming or markup language; empty for plain text.
         line_starts: Offset of each line in the content, int64 of shape `(lines,)`.
     """
 
@@ -66,22 +66,18 @@ class TextContent(Content):
     line_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
 
     def line_bytes(self, line: int) -> tuple[int, int]:
-        """Return the bytes `[start, stop)` of a line, counted from 0, with its line end."""
+        """Return the bytes `[start, stop)` of a line (0-based), line end included."""
         start = int(self.line_starts[line])
         return start, int(self.line_starts[line + 1]) if line + 1 < len(self.line_starts) else len(self.data)
 
     def line_at(self, offset: int) -> int:
-        """Return the line that has a byte of the content."""
+        """Return the line (0-based) that contains a byte of the content."""
         return max(int(np.searchsorted(self.line_starts, offset, "right")) - 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonContent(TextContent):
-    """JSON.
-
-    Attributes:
-        value: The parsed value.
-    """
+    """JSON text with the object it parses to."""
 
     kind: ClassVar[str] = "json"
 
@@ -90,11 +86,11 @@ class JsonContent(TextContent):
 
 @dataclass(frozen=True, slots=True)
 class TableContent(TextContent):
-    """Rows of text with a delimiter: CSV or TSV. The lines of `line_starts` are its rows.
+    """Rows of delimited text (CSV or TSV).
 
     Attributes:
         delimiter: The delimiter.
-        rows: Cells of the rows that were read; the first row has the names of the columns.
+        rows: Cells of the rows that were read; the first row has the column names.
     """
 
     kind: ClassVar[str] = "table"
@@ -109,10 +105,10 @@ class PictureContent(Content):
 
     Attributes:
         format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
-        width: Pixels; 0 where the header was not read.
+        width: Pixels; 0 if the header was not read.
         height: Pixels.
-        frames: Pictures in it: of an animation, or pages.
-        mode: Channels, in words: `grey`, `RGB and alpha`.
+        frames: Frames of an animation, or pages.
+        mode: Channels in words: `grey`, `RGB and alpha`.
     """
 
     kind: ClassVar[str] = "picture"
@@ -130,8 +126,8 @@ class ArrayContent(Content):
 
     Attributes:
         layout: Type, shape and order of the elements.
-        encoding: Encoding of the stored content: `raw`, or one that `data` was decoded from: `jpeg`.
-        stored_size: Bytes of the content before it was decoded; -1 where it is `raw`.
+        encoding: Encoding of the stored content: `raw`, or the one that was decoded: `jpeg`.
+        stored_size: Bytes before decoding; -1 if `raw`.
     """
 
     kind: ClassVar[str] = "array"
@@ -142,12 +138,12 @@ class ArrayContent(Content):
 
     @property
     def read_layout(self) -> ArrayLayout:
-        """Layout of the elements that were read: `layout`, or of an incomplete content the first ones."""
+        """Layout of the elements that were read: `layout`, or only the leading elements of an incomplete content."""
         return self.layout if self.complete else self.layout.leading(len(self.data))
 
     @property
     def array(self) -> NDArray[Any]:
-        """The elements of `read_layout`; read-only.
+        """The elements of `read_layout` as a read-only array.
 
         Raises:
             FormatError: The content has more or fewer bytes than the array.
@@ -158,14 +154,14 @@ class ArrayContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Tensor in a file of tensors.
+    """Tensor in a tensor file.
 
     Attributes:
         name: Its name.
         dtype: Type of an element, as the format spells it.
         shape: Elements along each axis.
         start: First byte in the content.
-        stop: One past the last byte; -1 where the type has an unknown size.
+        stop: One past the last byte; -1 if the size of the type is unknown.
     """
 
     name: str
@@ -177,12 +173,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class TensorsContent(Content):
-    """Header of a file of tensors.
-
-    Attributes:
-        tensors: The tensors, in the order of the header.
-        metadata: Metadata of the file.
-    """
+    """Header of a tensor file: its tensors, in the order of the header, and its metadata."""
 
     kind: ClassVar[str] = "tensors"
 
@@ -195,11 +186,11 @@ class ArchiveMember:
     """Member of an archive.
 
     Attributes:
-        name: Its path in the archive.
-        size: Uncompressed bytes; -1 where unknown.
-        start: First byte of the member in the content, its header included where it precedes the data.
-        stop: One past the last byte; -1 where unknown.
-        data: First byte of its data; -1 where unknown.
+        name: Path in the archive.
+        size: Uncompressed bytes; -1 if unknown.
+        start: First byte of the member in the content, including a preceding header.
+        stop: One past the last byte; -1 if unknown.
+        data: First byte of its data; -1 if unknown.
         codec: Compression of its data: `none`, `deflate`, `gzip`, …
     """
 
@@ -217,8 +208,8 @@ class ArchiveContent(Content):
 
     Attributes:
         format: `zip`, `tar`, `gzip`, `zstd`, `bzip2` or `xz`.
-        members: The members that were found; the one of a compressed file.
-        inner: Beginning of what a compressed file holds; None for archives, and where it cannot be decompressed.
+        members: The members that were found; a compressed file has one.
+        inner: Beginning of the decompressed content; None for archives, and if decompression fails.
     """
 
     kind: ClassVar[str] = "archive"
@@ -230,12 +221,7 @@ class ArchiveContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class ShardContent(Content):
-    """Shard inside a shard.
-
-    Attributes:
-        format: Name of its format.
-        why: Reason of the detection.
-    """
+    """Shard inside a shard: name of its format, and the reason of the detection."""
 
     kind: ClassVar[str] = "shard"
 

@@ -1,4 +1,4 @@
-"""Scene of a mesh, a skeleton or annotations: points, triangles and lines, and what each belongs to."""
+"""Scene of a mesh, a skeleton or annotations: points, triangles and lines, and the element that each belongs to."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from shardcore.operations.content.geometry import (
 )
 
 MOST_LINES = 1_000_000
-"""Lines of a scene."""
 
 COARSE = 6_000
-"""Triangles of a scene that is drawn while it turns."""
+"""Maximum triangles drawn during rotation."""
 
 RING = 24
-"""Lines of each of the three circles of an ellipsoid."""
+"""Lines per circle of an ellipsoid."""
 
 _CORNERS = np.array([[(at >> axis) & 1 for axis in range(3)] for at in range(8)])
 _EDGES = np.array([(one, one | 1 << axis) for one in range(8) for axis in range(3) if not one >> axis & 1])
@@ -33,6 +32,16 @@ Numbers = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
+    """Points in model space; triangles, lines and dots refer to them by number.
+
+    Attributes:
+        points: float32 of shape `(n, 3)`; all finite.
+        normals: Unit normal per point; empty without triangles.
+        anchors: Points that can be picked, float32 of shape `(k, 3)`.
+        things: Number of the vertex, row or fragment of each anchor.
+        triangle_things: The same per triangle.
+    """
+
     points: Points
     triangles: Numbers
     normals: Points
@@ -50,6 +59,7 @@ class Scene:
 
 
 def scene_of(found: GeometryContent) -> Scene:
+    """Return the scene of a content; points that are not finite are left out with their triangles and lines."""
     if isinstance(found, MeshContent):
         return _mesh_scene(found)
     if isinstance(found, SkeletonContent):
@@ -62,6 +72,10 @@ def scene_of(found: GeometryContent) -> Scene:
 
 
 def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
+    """Return a simplified scene for drawing during rotation; the same one if it is small enough.
+
+    Vertices are clustered on a grid, so the surface stays closed.
+    """
     if len(scene.triangles) <= most and len(scene.lines) <= most and len(scene.dots) <= most:
         return scene
     triangles, normals, points = scene.triangles, scene.normals, scene.points
@@ -79,6 +93,7 @@ def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
 
 
 def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Points, Numbers]:
+    """Return the corners and edges of boxes; `low` and `high` have shape `(n, 3)`."""
     ends = np.stack([low, high], axis=1)
     corners = ends[:, _CORNERS, np.arange(3)].reshape(-1, 3).astype(np.float32)
     lines = (8 * np.arange(len(low))[:, None, None] + _EDGES).reshape(-1, 2)
@@ -86,6 +101,7 @@ def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Poin
 
 
 def normals_of(points: Points, triangles: Numbers) -> Points:
+    """Return a unit normal per point; points at the same position share it."""
     if not len(triangles):
         return np.zeros((0, 3), np.float32)
     places = _places(points, 1 << 20)
@@ -163,7 +179,7 @@ def _scene(
         lines, dots = lines[fine[lines].all(axis=1)], dots[fine[dots]]
         sound = _sound(anchors)
         anchors, things = anchors[sound], things[sound]
-        # The others stay in place, where a point is: numbers of points do not change.
+        # Invalid points are moved onto a valid one instead of being removed: numbers of points must not change.
         points = np.where(fine[:, None], points, points[np.argmax(fine)] if fine.any() else np.float32(0))
     return Scene(points, triangles, normals_of(points, triangles), lines, dots, anchors, things, owners)
 
@@ -173,6 +189,7 @@ def _sound(points: Points) -> NDArray[np.bool_]:
 
 
 def _places(points: Points, cells: int) -> NDArray[np.int64]:
+    """Return the grid cell of each point as one number; at most 2**20 cells along an axis."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = max(float((high.astype(np.float64) - low).max()), 1e-30)
     at = np.clip((points.astype(np.float64) - low) * ((cells - 1) / span), 0, cells - 1).astype(np.int64)
@@ -180,6 +197,7 @@ def _places(points: Points, cells: int) -> NDArray[np.int64]:
 
 
 def _clustered(points: Points, triangles: Numbers, cells: int) -> tuple[Points, Numbers]:
+    """Merge the points of each grid cell; triangles within one cell are dropped."""
     _, first, same = np.unique(_places(points, cells), return_index=True, return_inverse=True)
     joined = same[triangles]
     flat = (joined[:, 0] == joined[:, 1]) | (joined[:, 1] == joined[:, 2]) | (joined[:, 0] == joined[:, 2])

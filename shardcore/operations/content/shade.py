@@ -1,7 +1,6 @@
-"""Shaded picture of a scene, by NumPy: an orthographic view with a depth buffer.
+"""Software rendering of a scene by NumPy: orthographic, with a depth buffer.
 
-Triangles, lines and dots become lists of pixels with a depth, in batches of bounded size; the nearest one of each pixel
-is shown. No part of it loops over triangles or pixels.
+Triangles, lines and dots become batches of pixels with a depth; there is no Python loop over triangles or pixels.
 """
 
 from __future__ import annotations
@@ -17,25 +16,27 @@ from shardcore.operations.content.geometry import GeometryContent
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
 
 PICTURE = 512
-"""Pixels along each edge of a picture for people."""
+"""Edge length of an exported picture, in pixels."""
 
 BATCH = 1 << 20
-"""Pixels of triangles that are computed at once."""
+"""Pixels of triangles computed at once."""
 
 MOST_PIXELS = 1 << 25
-"""Pixels of all triangles together, hidden ones included; of larger scenes fewer triangles are drawn."""
+"""Maximum pixels of all triangles, hidden ones included; beyond it, triangles are skipped evenly."""
 
 LIGHT = np.array([-0.35, 0.45, 0.82])
 AMBIENT = 0.25
 FIT = 0.98
-"""Share of the picture that a scene takes."""
+"""Fraction of the picture that the scene fills at zoom 1."""
 
 TILTED = (0.35, -0.6)
-"""Rotation at first, in radians: around x, then around y."""
+"""Initial rotation around x, then y, in radians."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Camera:
+    """View of a scene: rotation `(3, 3)` from model to view (x right, y up, z to the viewer); zoom 1 fits it."""
+
     rotation: NDArray[np.float64]
     zoom: float = 1.0
 
@@ -44,6 +45,7 @@ class Camera:
         return cls(turned(np.eye(3), *TILTED))
 
     def turn(self, across: float, down: float) -> Self:
+        """Return it turned around the axes of the view, in radians."""
         return replace(self, rotation=turned(self.rotation, down, across))
 
     def zoomed(self, factor: float) -> Self:
@@ -51,11 +53,12 @@ class Camera:
 
 
 def turned(rotation: NDArray[np.float64], around_x: float, around_y: float) -> NDArray[np.float64]:
+    """Return a rotation followed by rotations around x and y, in radians."""
     x, y = np.eye(3), np.eye(3)
     x[1:, 1:] = [[np.cos(around_x), -np.sin(around_x)], [np.sin(around_x), np.cos(around_x)]]
     y[0, 0] = y[2, 2] = np.cos(around_y)
     y[0, 2], y[2, 0] = np.sin(around_y), -np.sin(around_y)
-    # Rounding would deform the scene after many turns.
+    # Orthonormalize: rounding errors would deform the scene after many rotations.
     sound, _ = np.linalg.qr((x @ y @ rotation).T)
     sound = sound.T * np.sign(np.sum(sound.T * (x @ y @ rotation), axis=1))[:, None]
     return np.asarray(sound)
@@ -63,6 +66,14 @@ def turned(rotation: NDArray[np.float64], around_x: float, around_y: float) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shaded:
+    """Picture of a scene; arrays have shape `(rows, columns)`.
+
+    Attributes:
+        light: Brightness from 0 to 1.
+        hit: Number of the triangle of each pixel; from `LINE` and `DOT` on that of a line or dot; -1 for none.
+        things: Value of `Scene.triangle_things` per pixel; -1 for none.
+    """
+
     light: NDArray[np.float32]
     hit: NDArray[np.int64]
     things: NDArray[np.int64]
@@ -71,6 +82,7 @@ class Shaded:
     middle: NDArray[np.float64]
 
     def project(self, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Project points of the model to column, row and depth, shape `(n, 3)`."""
         rows, columns = self.light.shape
         return _projected(points, self.camera.rotation, self.scale, self.middle, columns, rows)
 
@@ -78,9 +90,9 @@ class Shaded:
 _CLOSE = np.float32(1e-5)
 
 LINE = 1 << 40
-"""Number from which `Shaded.hit` is that of a line."""
+"""First value of `Shaded.hit` for lines."""
 DOT = 1 << 41
-"""Number from which `Shaded.hit` is that of a dot."""
+"""First value of `Shaded.hit` for dots."""
 
 
 def shade(
@@ -92,6 +104,7 @@ def shade(
     wide: float = 1.0,
     check: Callable[[], None] | None = None,
 ) -> Shaded:
+    """Render a scene. `wide` is the supersampling factor of lines and dots; `check` may raise to cancel."""
     columns, rows = max(columns, 1), max(rows, 1)
     low, high = scene.bounds
     middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))
@@ -112,6 +125,7 @@ def shade(
 
 
 def picture_of_geometry(found: GeometryContent, *, coarse: bool = False) -> NDArray[np.uint8]:
+    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`."""
     scene = coarse_scene(scene_of(found)) if coarse else scene_of(found)
     seen = shade(scene, Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
     light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
@@ -167,7 +181,7 @@ def _triangles(
     whole = one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]
     shown = np.flatnonzero((area > 0) & (np.abs(whole) > 1e-12))
     shown = shown[:: max(-(-int(area[shown].sum()) // MOST_PIXELS), 1)]
-    # The shares of the second and third corner at a pixel, from those at the first pixel of the box: affine in x, y.
+    # Barycentric coordinates of the second and third corner are affine in x, y: value at the first pixel plus slopes.
     one, two, whole = one[shown], two[shown], whole[shown, None]
     away = first[shown] + 0.5 - corners[shown, 0]
     across = np.stack([two[:, 1], -one[:, 1]], axis=1) / whole
@@ -203,13 +217,11 @@ def _triangles(
         done = stop
 
 
-def _lines(
-    canvas: _Canvas, places: NDArray[np.float64], lines: NDArray[np.uint32], reach: float, width: int
-) -> None:
+def _lines(canvas: _Canvas, places: NDArray[np.float64], lines: NDArray[np.uint32], reach: float, width: int) -> None:
     if not len(lines):
         return
     ends = places[lines]
-    # A line that is much longer than the picture is drawn in steps of more than a pixel.
+    # A line that is much longer than the picture is drawn with gaps, to bound the work.
     steps = np.clip(np.abs(ends[:, 1, :2] - ends[:, 0, :2]).max(axis=1), 1, 4 * (canvas.columns + canvas.rows))
     counts = steps.astype(np.int64) + 2
     for done in range(0, len(lines), 1 << 14):
@@ -220,9 +232,7 @@ def _lines(
         _stamp(canvas, ends[owner, 0] * (1 - share) + ends[owner, 1] * share, reach, width / 2, owner + LINE)
 
 
-def _dots(
-    canvas: _Canvas, places: NDArray[np.float64], dots: NDArray[np.uint32], reach: float, radius: float
-) -> None:
+def _dots(canvas: _Canvas, places: NDArray[np.float64], dots: NDArray[np.uint32], reach: float, radius: float) -> None:
     for done in range(0, len(dots), 1 << 16):
         part = dots[done : done + (1 << 16)]
         _stamp(canvas, places[part], reach, radius, part.astype(np.int64) + DOT, dots=True)
@@ -248,6 +258,6 @@ def _stamp(
             y = np.floor(places[:, 1] + down).astype(np.int64)
             off = np.hypot(x + 0.5 - places[:, 0], y + 0.5 - places[:, 1])
             kept = (off <= radius + 0.2) & (x >= 0) & (x < canvas.columns) & (y >= 0) & (y < canvas.rows)
-            # Dots lie over the lines that end in them.
+            # Dots are drawn over the lines that end in them.
             depth = (places[kept, 2] + (2 * radius if dots else 0)).astype(np.float32)
             canvas.put(y[kept] * canvas.columns + x[kept], depth, light[kept], things[kept])

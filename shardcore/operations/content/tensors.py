@@ -1,4 +1,4 @@
-"""Files of tensors: safetensors and GGUF headers, and `.npy`."""
+"""Tensor files: headers of safetensors and GGUF, and `.npy`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def npy_content(data: bytes, size: int) -> Content:
 
 
 def safetensors_content(data: bytes, size: int) -> Content:
+    """Return the tensors of a safetensors file; FormatError if they overlap or `data` ends within the header."""
     stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
     if stop > len(data):
         raise FormatError(f"safetensors header of {stop - LENGTH:,} bytes; {len(data):,} bytes were read")
@@ -74,8 +75,12 @@ def _check_apart(tensors: tuple[Tensor, ...]) -> None:
 
 
 def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
+    """Return the layout of a tensor, relative to its own first byte; None if its type is not supported.
+
+    BF16 has the encoding `bf16`, which `tensor_content` widens to 32-bit floats.
+    """
     half = tensor.dtype == BF16
-    # Types with one name in safetensors and GGUF are equal.
+    # Type names that safetensors and GGUF share have the same meaning.
     text = "<f4" if half else DTYPES.get(tensor.dtype)
     if text is None:
         return None
@@ -84,12 +89,13 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
 
 
 def tensor_content(tensor: Tensor, data: bytes) -> Content:
+    """Return a tensor as an array; `data` are its own bytes. Unsupported if type or size do not fit."""
     layout = tensor_layout(tensor)
     if layout is None:
-        raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not decoded here")
+        raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not supported")
     stored, size = (RAW, -1) if layout.encoding == RAW else (tensor.dtype, len(data))
     if layout.encoding != RAW:
-        # The upper half of a 32-bit float.
+        # BF16 is the upper half of a 32-bit float.
         data = (np.frombuffer(data, "<u2").astype("<u4") << 16).tobytes()
     title = f"{' × '.join(map(str, tensor.shape)) or 'scalar'} tensor of {tensor.dtype}"
     return ArrayContent(title, len(data), data, "", replace(layout, encoding=RAW), stored, size)
@@ -113,6 +119,7 @@ class _Reader:
         return self.take(self.number("<Q")).decode("utf-8", "replace")
 
     def value(self, kind: int, depth: int = 0) -> Any:
+        """Return the next value of a GGUF type; of a list, only the first 16 values."""
         if kind == _STRING:
             return self.string()
         if kind == _LIST and depth < 4:

@@ -23,10 +23,10 @@ SAMPLE = 1 << 16
 """Bytes from which the encoding is detected."""
 
 LANGUAGE_SAMPLE = 4096
-"""Characters from which the language is guessed where the name does not tell."""
+"""Characters from which the language is guessed if the file name is not enough."""
 
 _SURE = 0.3
-"""Rank of Pygments from which a guess is used."""
+"""Minimum rank of a Pygments guess."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -66,6 +66,7 @@ def text_content(data: bytes, size: int, name: str) -> Content | None:
 
 
 def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
+    """Return the first rows of a table of `count` columns (bcolz); arrays in cells are written as by NumPy."""
     texts = [[str(item) for item in values] for values in columns.values()]
     rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
     target = io.StringIO()
@@ -80,6 +81,7 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
+    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be cut."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -89,7 +91,7 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
         text = codecs.getincrementaldecoder("utf-8")().decode(data, final=complete)
     except UnicodeDecodeError:
         return _legacy_encoding(data[:SAMPLE])
-    # Escape and form feed occur in texts; other control characters hardly ever do.
+    # Escape and form feed occur in text; other control characters rarely.
     return "utf-8" if len(_CONTROL.findall(text[:SAMPLE])) <= len(text) // 100 else None
 
 
@@ -100,11 +102,12 @@ def _legacy_encoding(sample: bytes) -> str | None:
     best = charset_normalizer.from_bytes(sample, steps=4, chunk_size=1024).best()
     if best is None or best.percent_chaos > 10:
         return None
-    # Encodings that decode the text to the same characters: the one of Windows is the most frequent.
+    # Several encodings may decode to the same text; cp1252 is the most frequent.
     return "cp1252" if "cp1252" in best.could_be_from_charset else best.encoding
 
 
 def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
+    """Return the offsets at which lines begin (after each LF), int64 of shape `(lines,)`."""
     width, feed = {"utf-16": (2, "\n".encode("utf-16-le")), "utf-32": (4, "\n".encode("utf-32-le"))}.get(
         encoding, (1, b"\n")
     )
@@ -117,6 +120,11 @@ def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
 
 
 def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
+    """Return delimiter and rows of a table; None if the text is not a table.
+
+    A text is a table by its extension, or if its first lines have equally many tabs. The delimiter of a `.csv` is
+    the most frequent one in its first line, since many programs write semicolons.
+    """
     delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
     lines = text[:SAMPLE].splitlines()[:8]
     if not delimiter:
@@ -142,7 +150,7 @@ def language_of(text: str, name: str) -> str:
     from pygments.util import ClassNotFound
 
     try:
-        # A number or a hash is no name of a file, and looking for its lexer loads all of them.
+        # Skip numbers and hashes: searching a lexer for them would load all lexers.
         found = get_lexer_for_filename(name).name if name and not _HEX.fullmatch(name) else ""
     except ClassNotFound:
         found = ""

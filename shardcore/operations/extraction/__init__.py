@@ -1,4 +1,4 @@
-"""Extracting objects into files: options, names, files that exist already, and a manifest."""
+"""Extraction of objects into files: options, names, existing files, manifest."""
 
 from shardcore.operations.extraction.files import ANY_SIZE, Extracted, extract_objects, files_of, write_object
 from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter

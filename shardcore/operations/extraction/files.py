@@ -1,4 +1,4 @@
-"""Taking objects out into files: safe names, nothing outside the folder, nothing replaced unasked, a manifest."""
+"""Extraction of objects into files: safe names, nothing outside the folder, no silent replacement, a manifest."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
 from shardcore.writing.partial_file import write_kept
-from shardcore.writing.temporary import taken, write_as
+from shardcore.writing.temporary import exists_error, write_as
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
 
 HEAD = 4096
-"""Bytes that a guess looks at."""
+"""Bytes from which an extension is guessed."""
 
 MAGICS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", ".png"),
@@ -68,10 +68,10 @@ MAGICS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"ID3", ".mp3"),
     (4, b"ftyp", ".mp4"),
 )
-"""Offset of a magic number, the magic, and the ending. A magic after another container's (`RIFF`) comes after it."""
+"""Offset, magic number, extension. Formats within a container (`RIFF`) precede it."""
 
 ENDINGS = tuple(dict.fromkeys(("", *(ending for _, _, ending in MAGICS), ".json", ".txt")))
-"""Every ending that a content may speak for."""
+"""All extensions that can be guessed."""
 
 _CONTAINERS = {b"WEBP": b"RIFF", b"WAVE": b"RIFF"}
 _JSON_START = re.compile(r'\s*(\{\s*("|\})|\[\s*([\[\]{"\d-]|true|false|null))')
@@ -79,6 +79,7 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
 
 
 def ending_of(head: bytes, *, whole: bool) -> str:
+    """Guess the file extension (with its dot) from the first bytes, at most `HEAD`; empty if unknown."""
     for at, magic, ending in MAGICS:
         if head.startswith(magic, at) and head.startswith(_CONTAINERS.get(magic, b"")):
             return ending
@@ -89,7 +90,7 @@ def _text_ending(head: bytes, *, whole: bool) -> str:
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # A character may be cut at the end of what was read.
+        # The last character may be cut.
         if whole or error.start < len(head) - 3:
             return ""
         text = head[: error.start].decode("utf-8")
@@ -109,13 +110,18 @@ def _is_json(text: str) -> bool:
 
 
 KEPT_FROM = 4 << 20
-"""Objects of fewer bytes begin again."""
+"""Minimum size of an object whose extraction is resumed."""
 
 UNNAMED = "-unnamed "
-"""In the identity of a file of which its server states nothing but the size: another may have the same."""
+"""Marks the identity of a remote file with no ETag or date: another file may have the same."""
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
+    """Return an identity by which a failed extraction is resumed; empty if it cannot be resumed.
+
+    Resuming needs random access: an uncompressed object, or the whole content of a file. The mark contains the identity
+    of the source file, so nothing is resumed after it was replaced.
+    """
     if ref.size < KEPT_FROM or (limit is not None and ref.size > limit) or ref.state is not State.LIVE:
         return ""
     plain = ref.codec == "none" and len(ref.spans) > 0 and ref.spans[0].size == ref.size == ref.stored_size
@@ -141,7 +147,7 @@ def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
 
 
 ANY_SIZE = 1 << 63
-"""More bytes than any object has."""
+"""No limit."""
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
@@ -153,6 +159,23 @@ OtherPath = Callable[[], Path]
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
+    """Result for one object, or for a part that has its own file.
+
+    Attributes:
+        key: Key of the object.
+        path: The file; empty if none was written.
+        size: Bytes written.
+        sha256: Of the content, hexadecimal.
+        error: Reason why there is no file, or empty.
+        part: Name of the part (`fragments`); empty for the content itself.
+        remedy: Remedy for the error, if there is one.
+        skipped: Existing file that was kept, by the policy `skip`; otherwise empty.
+        state: `unused` or `deleted` for a slot without an object; otherwise empty.
+        row: Row of the object; -1 if it has none or it is unknown.
+        facts: Metadata of the object, for the manifest; see `Shard.facts`.
+        last: Whether no further object can be read: the shard was replaced, or its server is unreachable.
+    """
+
     key: str | None
     path: str
     size: int = 0
@@ -168,15 +191,15 @@ class Extracted:
 
     @classmethod
     def failed(cls, key: str | None, error: ShardError, part: str = "", row: int = -1) -> Extracted:
-        """Return what became of an object that there is no file for."""
+        """Return the result of an object without a file."""
         lost = ends_reading(error)
         return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
     def line(self) -> dict[str, Any]:
-        """As the manifest and the command line report it: what may be empty, only where it states something."""
-        told = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
+        """Return the JSON form of the manifest and the command line; empty values are omitted."""
+        line = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
         more = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
-        return told | {name: value for name, value in more.items() if value}
+        return line | {name: value for name, value in more.items() if value}
 
 
 def extract_objects(
@@ -192,18 +215,28 @@ def extract_objects(
     delivery: BucketFolder | None = None,
     planned: EachPlanned | None = None,
 ) -> Generator[Extracted]:
+    """Write objects into files of a folder, several at a time; a corrupt one does not stop the others.
+
+    A file gets its name only when it is complete. `manifest.json` is written at the end: it lists the key and the
+    metadata of every file. Yields the result of each object, followed by the results of its parts.
+
+    - `refs`: an exception from `next` becomes the result of that object, if iteration can continue (as with `map`).
+    - `each_piece` is called with the size of every piece before it is written; it may raise to cancel.
+    - `delivery`: complete files are sent there and removed from `folder`. Its names count as existing files.
+    - `planned` is called per object before it is read, with whether its content is needed (a file is missing).
+    """
     where = Path(folder)
     try:
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        # Path.is_file raises for names that are too long, and where looking is not allowed.
+        # `Path.is_file` raises for names that are too long and without permission.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
-    taking = _Taking(shard, where, options, each_piece, delivery, planned=planned)
+    extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
     manifest: ManifestWriter | None = None
     try:
-        manifest = ManifestWriter(shard, taking.folder, taking.root) if options.manifest else None
-        with closing(taking.results(refs)) as each:
+        manifest = ManifestWriter(shard, extraction.folder, extraction.root) if options.manifest else None
+        with closing(extraction.results(refs)) as each:
             for number, results in enumerate(each):
                 if manifest is not None:
                     for result in results:
@@ -215,19 +248,19 @@ def extract_objects(
         if manifest is not None:
             path = manifest.appear()
             if delivery is not None:
-                send_manifest(delivery, path, taking.there)
+                send_manifest(delivery, path, extraction.there)
             if manifest_written is not None:
                 manifest_written(where / path.name)
     except ShardError as error:
-        error.message = taking.named(error.message)
+        error.message = extraction.named(error.message)
         raise
     finally:
         if manifest is not None:
             manifest.discard()
-        taking.tidy()
+        extraction.tidy()
 
 
-def take_planned(
+def extract_planned(
     shard: Shard,
     refs: Iterable[ObjectRef],
     folder: Path,
@@ -236,12 +269,13 @@ def take_planned(
     delivery: BucketFolder | None,
     there: Mapping[str, int],
 ) -> list[Extracted]:
-    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names), there)
+    """Write objects under names decided before, one per file; `there` are existing names of the target with sizes."""
+    extraction = _Extraction(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
-        with closing(taking.results(refs)) as each:
+        with closing(extraction.results(refs)) as each:
             return [result for results in each for result in results]
     finally:
-        taking.tidy()
+        extraction.tidy()
 
 
 def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
@@ -274,6 +308,10 @@ def write_object(
     limit: int | None = None,
     each_piece: EachPiece | None = None,
 ) -> tuple[int, str]:
+    """Stream one object, or a part of it, into a new file; return its size and sha256.
+
+    A large remote object that was interrupted keeps its partial file, and the next call fetches the rest.
+    """
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
         return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
@@ -281,6 +319,7 @@ def write_object(
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
+    """Return part and file name of each file of an object; names may be unsafe. The part `""` is the content itself."""
     names = shard.file_names(ref)
     if options.parts == AS_USUAL:
         return names
@@ -288,12 +327,20 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
     if options.parts == NO_PARTS:
         return content
     chosen = ref.parts if options.parts == ALL_PARTS else (options.parts,)
-    # A part without a file name of its own is called after the content.
+    # A part without its own file name gets one from the content.
     return content | {part: names.get(part, f"{names['']}.{part}") for part in chosen}
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
+    """File of an object.
+
+    Attributes:
+        raw: The name, which may be unsafe.
+        name: The safe name; empty until the content determines its extension.
+        settled: Whether no content is needed, because the file exists.
+    """
+
     part: str
     raw: str
     name: str = ""
@@ -302,6 +349,8 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
+    """Files of one object, decided before its content is read; or its results, if it is done."""
+
     ref: ObjectRef | None = None
     files: tuple[_File, ...] = ()
     results: tuple[Extracted, ...] = ()
@@ -312,11 +361,11 @@ class _Task:
 
 
 WRITERS = min(os.cpu_count() or 1, 4)
-"""Objects that are decoded and written at the same time, at most: more than there are processors hold up each other."""
+"""Objects decoded and written in parallel; more threads than processors slow each other down."""
 
 BATCH = 16
 BATCH_BYTES = 1 << 20
-"""Small objects of a member are handed to a thread together, up to so many, and so many bytes."""
+"""Small objects are handed to a thread in batches of at most `BATCH` objects and this many bytes."""
 
 
 def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
@@ -335,10 +384,17 @@ def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
 
 
 _NO_SIZE = -1
-"""Stands for the size of what is there and has none to compare: a link, a pipe."""
+"""Size of an existing name that is not a regular file: a link, a pipe."""
 
 
-class _Taking:
+class _Extraction:
+    """One extraction: names given and folders created.
+
+    Attributes:
+        folder: Path through the open folder descriptor: a folder swapped in under its name is never written to.
+        there: Names that exist at the target of the delivery, and their sizes.
+    """
+
     def __init__(
         self,
         shard: Shard,
@@ -366,7 +422,7 @@ class _Taking:
         self._making = threading.Lock()
         self._made: list[Path] = []
         conflict = options.conflict
-        # The name of a file that is there decides before any content is read.
+        # Conflicts with existing files are decided before any content is read.
         self._stays = conflict in (Conflict.SKIP, Conflict.ERROR)
         self.there = there or {}
         self._renamed: dict[str, str] = {}
@@ -384,36 +440,38 @@ class _Taking:
                 yield named
 
     def named(self, text: str) -> str:
+        """Replace the path of the open folder by the folder as the caller named it."""
         return text.replace(self._lead, self._given)
 
     def _results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
         planned = map(self._plan, _each(refs))
         tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
         if self._writers > 1:
-            with closing(in_order(self._take_batch, _batches(tasks), self._writers)) as batches:
+            with closing(in_order(self._extract_batch, _batches(tasks), self._writers)) as batches:
                 for batch in batches:
                     yield from batch
             return
-        taken = map(self._take, tasks)
+        results = map(self._extract, tasks)
         if self._delivery is None:
-            yield from taken
+            yield from results
             return
-        # On threads also where one file goes at a time: a signal ends the work of the main thread at any point.
+        # Threads even for one writer: a signal may interrupt the main thread at any point.
         jobs = max(self._delivery.jobs, 2)
-        with closing(in_order(self._delivered, taken, jobs, stop=self._delivery.stop)) as delivered:
+        with closing(in_order(self._delivered, results, jobs, stop=self._delivery.stop)) as delivered:
             yield from delivered
 
     @property
     def _writers(self) -> int:
+        """Maximum number of objects written in parallel; 1 if a name depends on earlier ones."""
         options = self._options
         if options.guess_extension or options.conflict is Conflict.RENAME:
             return 1
         return min(self._shard.jobs, WRITERS) if self._delivery is None and self._each_piece is None else 1
 
-    def _take_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
+    def _extract_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
         found = []
         for task in batch:
-            found.append(self._take(task))
+            found.append(self._extract(task))
             if any(one.last for one in found[-1]):
                 break
         return found
@@ -446,6 +504,7 @@ class _Taking:
         return _File(part, raw)
 
     def _size_there(self, name: str) -> int | None:
+        """Return the size of an existing name; `_NO_SIZE` if it is not a file, None if it does not exist."""
         if self._delivery is not None:
             return self.there.get(name)
         try:
@@ -455,19 +514,23 @@ class _Taking:
         return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
 
     def _is_same(self, name: str, size: int) -> bool:
+        """Return whether an existing name counts as the file of an object; `size` may be unknown (negative).
+
+        Name and size suffice, since a file gets its name only when it is complete. A link counts by its name.
+        """
         there = self._size_there(name)
         if there is None or _is_folder(self._where / name):
             return False
         return there == size or there < 0 or size < 0
 
-    def _take(self, task: _Task) -> list[Extracted]:
+    def _extract(self, task: _Task) -> list[Extracted]:
         ref = task.ref
         if ref is None:
             return list(task.results)
         results = []
         for file in task.files:
             try:
-                results.append(self._take_file(ref, file))
+                results.append(self._extract_file(ref, file))
             except ShardError as error:
                 results.append(Extracted.failed(ref.key, error, file.part, ref.row))
         return results
@@ -482,10 +545,10 @@ class _Taking:
         try:
             return self._shard.facts(ref) if self._options.manifest else {}
         except ShardError:
-            # What is damaged there is reported by what became of the content, or is no part of it.
+            # Damage of the metadata is reported with the content, or does not affect it.
             return {}
 
-    def _take_file(self, ref: ObjectRef, file: _File) -> Extracted:
+    def _extract_file(self, ref: ObjectRef, file: _File) -> Extracted:
         pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
         if not name:
             head, pieces = _peeked(pieces)
@@ -514,13 +577,14 @@ class _Taking:
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
         if _is_folder(self._where / name):
-            raise taken(self._where / name)
+            raise exists_error(self._where / name)
         text = f"{self._shown(name)} exists already, with {self._size_there(name):,} bytes instead of {size:,}"
         raise UsageError(text, remedy=Remedy.REPLACE)
 
     def _write(
         self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str, *, free: bool
     ) -> tuple[Path, int, str]:
+        """Write a file and its folder; a concurrent run may remove an empty folder, so there is a second attempt."""
         force = self._options.conflict is Conflict.REPLACE
         mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
         for last in (False, True):
@@ -539,7 +603,7 @@ class _Taking:
                 if last or path.parent.is_dir():
                     raise
                 self._known = {self._where}
-                # The content was read already.
+                # The iterator cannot be read twice.
                 pieces = self._pieces_of(ref, part, name)
         raise AssertionError("the second attempt returns or raises")
 
@@ -565,14 +629,14 @@ class _Taking:
     def _shown(self, name: str) -> str:
         return self.root + name if self._delivery is not None else str(self._where / name)
 
-    # --- files that are sent on ---------------------------------------------------------------------------------
+    # --- files that are sent to an object store ------------------------------------------------------------------
 
     def _delivered(self, results: list[Extracted]) -> list[Extracted]:
         return [self._deliver(one) for one in results]
 
     def _deliver(self, done: Extracted) -> Extracted:
         if self._delivery is None or not done.path:
-            # A file is called what it was going to be called, not what it is called on the way.
+            # The target name is the final one, not that of the temporary file.
             return replace(done, error=done.error.replace(f"{self._where}/", self.root))
         path, conflict = Path(done.path), self._options.conflict
         name = path.relative_to(self._where).as_posix()
@@ -651,14 +715,14 @@ def _write(
 ) -> tuple[Path, int, str]:
     digest = hashlib.sha256()
 
-    def told() -> Iterator[bytes]:
+    def hashed() -> Iterator[bytes]:
         for piece in pieces:
             if each_piece is not None:
                 each_piece(len(piece))
             digest.update(piece)
             yield piece
 
-    return *write_as(path, told(), force=force, other=other, free=free), digest.hexdigest()
+    return *write_as(path, hashed(), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _write_kept(
@@ -670,7 +734,8 @@ def _write_kept(
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
 ) -> tuple[Path, int, str]:
-    def told(start: int) -> Iterator[bytes]:
+
+    def counted_from(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:
             each_piece(start)
         for piece in pieces_from(shard, ref, start):
@@ -678,7 +743,7 @@ def _write_kept(
                 each_piece(len(piece))
             yield piece
 
-    return write_kept(path, mark, ref.size, told, force=force, other=other)
+    return write_kept(path, mark, ref.size, counted_from, force=force, other=other)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:
@@ -693,6 +758,7 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: st
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a content (`HEAD` or more, if available), and all of its pieces."""
     first: list[bytes] = []
     while sum(map(len, first)) < HEAD and (piece := next(pieces, None)) is not None:
         first.append(piece)

@@ -1,4 +1,4 @@
-"""The manifest: which file came from which key, and what the format keeps about each object."""
+"""Manifest of an extraction: key and metadata of every file."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ def numbered(number: int) -> str:
 
 
 class ManifestWriter:
+    """Manifest that is streamed to a temporary file; `root` is the prefix of result paths, default: the folder."""
+
     def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
         self._folder = folder
         self._root = root or str(folder)
@@ -31,7 +33,7 @@ class ManifestWriter:
         self._write('\n "objects": [')
 
     def add(self, line: dict[str, Any]) -> None:
-        # Not `Path.relative_to`: there may be millions of lines, and every path begins with the folder.
+        # `Path.relative_to` is too slow for millions of lines.
         path = line["path"].removeprefix(self._root).replace(os.sep, "/").lstrip("/")
         self._write(("\n  " if self._empty else ",\n  ") + _json(line | {"path": path}))
         self._empty = False

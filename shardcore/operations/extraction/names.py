@@ -1,4 +1,4 @@
-"""Names of files for keys: safe on every common system, never outside the folder, no two the same."""
+"""File names for keys: safe on all common systems, inside the folder, and unique."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ from collections.abc import Iterable
 from shardcore.system import FORBIDDEN, is_device
 
 MAX_NAME_BYTES = 180
-"""Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
+"""Maximum length of a file name; file systems allow 255 bytes, and temporary names need some."""
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1000
-"""Keys with more folders, or longer ones, become one name: systems take paths up to some length only."""
+"""A key with more folders or bytes becomes one name, since systems limit the length of paths."""
 
 
 class Names:
+    """Unique file names for keys, safe on all common systems.
+
+    A safe key keeps its text. Others are cleaned and end with `~` and eight digits of the sha256 of the key, so that
+    a name depends on little more than its key.
+
+    Args:
+        taken: Names that are not available.
+        folders: Whether a key that is a relative path becomes a path. Its folders are cleaned, and made distinct from
+            files and from folders in another case, in the same way.
+    """
+
     def __init__(self, taken: Iterable[str] = (), *, folders: bool = False) -> None:
         self._taken = {_folded(name) for name in taken}
         self._folders = folders
@@ -25,21 +36,24 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
+        """Return a name for a key, unique also case-insensitively; `ending` is added if it has no extension."""
         name = self.preview(key, ending)
         self._taken.add(_folded(name))
         return name
 
     def preview(self, key: str, ending: str = "") -> str:
+        """Return the next name of `give` without reserving it."""
         above: tuple[str, ...] = ()
         last = key
         if self._folders and is_relative_path(key):
             *folders, last = key.split("/")
             above = tuple(folders)
-        # The same ending is not added twice, and what looks like one is not lost.
+        # Do not add an extension twice, and do not cut off text that only looks like one.
         ending = "" if has_ending(last) else ending
         return self._free(self._folder(above), last, key, ending)
 
     def rename(self, name: str) -> str:
+        """Return an alternative for a name that exists: `a.txt` becomes `a (2).txt`."""
         parent, slash, last = name.rpartition("/")
         stem, ending = _parted(last)
         while True:
@@ -66,7 +80,7 @@ class Names:
             digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
             stem, own = _parted(clean)
             stem = _cut(stem, MAX_NAME_BYTES - 20)
-            # A key that comes again and again goes on where it was, instead of trying every number again.
+            # Repeated keys continue from the last number: trying all of them again would be O(n²).
             digits = self._digits.get(digest, 7)
             name = text
             while name == text or _folded(parent + name) in self._taken:
@@ -78,6 +92,7 @@ class Names:
 
 
 def is_relative_path(key: str) -> bool:
+    """Return whether a key is a downward path: no empty part, no `.` or `..`, and not too long."""
     parts = key.split("/")
     if not 1 < len(parts) <= MAX_DEPTH or len(key) > MAX_PATH_BYTES:
         return False
@@ -87,6 +102,7 @@ def is_relative_path(key: str) -> bool:
 
 
 def has_ending(name: str) -> bool:
+    """Return whether a name has an extension: a dot and a few characters that are not all digits."""
     ending = _parted(name)[1]
     return bool(ending) and not ending[1:].isdigit()
 
@@ -114,4 +130,5 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _folded(name: str) -> str:
+    """Return a form that is equal for names that some file system treats as the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -1,4 +1,4 @@
-"""Options of extraction, stated once: the library, the command line and the window use the same."""
+"""Options of extraction."""
 
 from __future__ import annotations
 
@@ -8,35 +8,43 @@ from enum import StrEnum
 from shardcore.model.objects import State
 
 AS_USUAL = ""
-"""The parts that are files of their own in the unsharded form (the fragments of a mesh)."""
+"""Parts that are separate files in the unsharded form (fragments of a mesh)."""
 
 ALL_PARTS = "all"
-"""Every part that an object has."""
 
 NO_PARTS = "none"
-"""The content alone."""
 
 
 class Conflict(StrEnum):
     """Policy for a file that exists already. No policy follows a link or replaces a folder."""
 
     ERROR = "error"
-    """The object has no file, and that is an error."""
+    """The object is not written, which is an error."""
     SKIP = "skip"
-    """A file of the name and the size of the object stays, and no content is read for it; that is not an error.
+    """A file with the name and size of the object is kept, and no content is read for it.
 
-    A file has its name only when it is complete, so that name and size are enough. Where the size of an object is not
-    known before it is read (compressed chunks of Neuroglancer), the name alone counts. A file of another size stays,
-    too, and that is an error.
-    """
+    Name and size suffice, since a file gets its name only when it is complete. If the size is unknown before reading
+    (compressed chunks of Neuroglancer), the name suffices. A file of another size is kept, which is an error."""
     RENAME = "rename"
     """The object gets the next free name: `name (2).txt`."""
     REPLACE = "replace"
-    """The file is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
+    """Options of extraction.
+
+    Attributes:
+        folders: Whether a key that is a relative path (`a/b/c.txt`) stays one; otherwise all files are in one folder.
+        conflict: Policy for existing files.
+        guess_extension: Whether a name without an extension gets one, detected from the content.
+        skip_unused: Whether slots without an object are left out; otherwise the manifest lists them.
+        deleted: Whether tombstoned objects are included, if the shard was opened to return them.
+        parts: `AS_USUAL`, `ALL_PARTS`, `NO_PARTS`, or the name of the one part written beside the content.
+        manifest: Whether `manifest.json` is written.
+        limit: Maximum bytes of one object; None for no limit.
+    """
+
     folders: bool = False
     conflict: Conflict = Conflict.ERROR
     guess_extension: bool = False
@@ -48,6 +56,6 @@ class ExtractOptions:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """The states of the rows that are taken."""
+        """States of the rows that are extracted."""
         states = (State.LIVE, State.EXTERNAL, State.DAMAGED, *(State.TOMBSTONED,) * self.deleted)
         return states if self.skip_unused else (*states, State.UNUSED, State.DELETED)

@@ -1,4 +1,4 @@
-"""Extracting objects of a shard by their keys, by a pattern, or all of them."""
+"""Extraction of objects by key, by pattern, or all of them."""
 
 from __future__ import annotations
 
@@ -35,27 +35,33 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
 
 Unreadable = Callable[[str, ShardError], None]
-"""Called with the name of a member of a data set that is left out, and why."""
+"""Called with name and error of a shard that is left out."""
 
 _USUAL = ExtractOptions()
 
 REFS_AT_ONCE = 1024
-"""Rows that are made objects together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
+    """Result of an extraction.
+
+    Attributes:
+        files: Result of each object, in the order of the rows, or of the keys.
+        unreadable: Shards of a data set that were left out, and why.
+    """
+
     files: tuple[Extracted, ...]
     unreadable: dict[str, ShardError] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[Extracted, ...]:
-        """Those without a file, with the reason in `error`."""
+        """Results without a file, with the reason in `error`."""
         return tuple(one for one in self.files if one.error)
 
     @property
     def ok(self) -> bool:
-        """True when everything was extracted."""
+        """True if everything was extracted."""
         return not self.unreadable and not self.failed
 
 
@@ -71,24 +77,24 @@ def extract(
 ) -> Extraction:
     """Extract objects of a shard or data set into files of a folder, with a manifest.
 
-    An object that is damaged does not stop the others: `Extraction.failed` names it.
+    A corrupt object does not stop the others: it is listed in `Extraction.failed`.
 
     Args:
-        shard: The opened shard, or what `open` takes: a path, an address, bytes.
-        folder: Made when it is not there.
-        keys: The objects; without keys all of them, of a kind of content that is not part of others; where a shard has
-            a view of its whole content (`all` of bloscpack), that alone.
+        shard: The opened shard, or an argument of `open`: a path, an address, bytes.
+        folder: Created if it does not exist.
+        keys: The objects. Default: all, except kinds that are parts of others; if a shard has a view of its whole
+            content (`all` of bloscpack), only that.
         match: Only keys that match a pattern such as `2026-*`.
         kind: Only objects of a kind, such as `xorb`.
-        options: Names, conflicts with files that exist, parts, manifest, limit.
-        progress: Called after every object; of a data set after every member.
+        options: Names, conflicts with existing files, parts, manifest, limit.
+        progress: Called after every object; for a data set after every shard.
 
     Returns:
-        What became of each object. Where no key matches, nothing is written.
+        The result of each object. If no key matches, nothing is written.
 
     Raises:
-        KeyAbsent: A key is not there; nothing is written.
-        UsageError: Keys are given together with `match` or `kind`, a key is malformed, or there is no such kind.
+        KeyAbsent: A key was not found; nothing is written.
+        UsageError: Keys are combined with `match` or `kind`, a key is malformed, or there is no such kind.
         SourceError: The folder cannot be written to.
     """
     unreadable: dict[str, ShardError] = {}
@@ -118,8 +124,12 @@ def extract_each(
     unreadable: Unreadable = lambda name, error: None,
     delivery: BucketFolder | None = None,
 ) -> Generator[Extracted]:
+    """Extract objects as `extract` does, and yield each result as soon as its file is complete.
+
+    `unreadable` is called with each shard of a data set that is left out; `delivery`: see `extract_objects`.
+    """
     if keys is not None and (match is not None or kind is not None):
-        raise UsageError("give keys, or choose by match and kind; not both")
+        raise UsageError("keys cannot be combined with match or kind")
     with ExitStack() as ends:
         each, total = progress, 0
         planned: EachPlanned | None = None
@@ -156,6 +166,10 @@ def _is_empty(folder: Path) -> bool:
 
 @contextmanager
 def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
+    """Yield a callback for `planned` that decides whether the next shards are fetched whole or only their indexes.
+
+    After an interruption the files of the first shards exist, and those of the others do not.
+    """
     whole = shard.whole_member
 
     def adapted(needed: bool) -> None:
@@ -171,6 +185,10 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
 def _all_refs(
     shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
 ) -> tuple[Iterator[ObjectRef], int]:
+    """Return all objects to extract and their number; if the shard has a view of the whole content, only that.
+
+    Kinds that are parts of others (the chunks of a file) are left out unless requested.
+    """
     if shard.views and match is None and kind is None:
         return iter([shard.find(shard.views[0])]), 1
     shard.load_index(progress)
@@ -183,7 +201,7 @@ def _all_refs(
         rows = rows[np.array(matching, bool)]
     steps = (rows[at : at + REFS_AT_ONCE] for at in range(0, len(rows), REFS_AT_ONCE))
     refs = chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps)
-    # `map` goes on after an error: one row that cannot be read does not end the others.
+    # `map` can continue after an exception: one unreadable row does not stop the others.
     return map(_or_raised, refs), len(rows)
 
 
@@ -194,6 +212,11 @@ def _or_raised(ref: ObjectRef | ShardError) -> ObjectRef:
 
 
 class _MemberRefs:
+    """Objects of a data set to extract, shard by shard, in order; iteration continues after an error of one row.
+
+    A shard is closed when its objects were extracted.
+    """
+
     def __init__(
         self,
         shard: DataSet,
@@ -209,7 +232,7 @@ class _MemberRefs:
         self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
-        # Objects are looked at, fetched and written some time after they are given.
+        # Objects are still fetched and written after they were yielded.
         self._ended = deque[tuple[int, str]]()
         self._rows = self._found()
         self._first = next(self._rows, None)

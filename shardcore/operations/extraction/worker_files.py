@@ -1,4 +1,4 @@
-"""Extracting the objects of a data set on workers: names are decided before, and the manifest is written here."""
+"""Extraction of a data set by workers; names are decided and the manifest is written by this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError
 from shardcore.model.member_nodes import placed_error
 from shardcore.model.objects import ObjectRef, State, located
 from shardcore.operations.extraction.default_objects import no_kind
-from shardcore.operations.extraction.files import Extracted, files_of, send_manifest, take_planned
+from shardcore.operations.extraction.files import Extracted, extract_planned, files_of, send_manifest
 from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
 from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
 
 MOST_PLANNED = 1 << 22
-"""Objects of one shard whose names are decided before they are written."""
+"""Maximum objects of one shard, since all names are decided before writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
+    """Objects of a shard to write, safe names of their files once decided, sizes of existing ones in the store."""
+
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ def member_files(
     remote: RemoteOptions | None,
     plan: MemberPlan,
 ) -> list[Extracted]:
+    """Write the objects of a shard; returned paths are relative to the target."""
     with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
@@ -92,7 +95,7 @@ def member_files(
                 raise FormatError(one.error)
             return located(member.objects.ref(one.row), name, None)
 
-        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
+        return extract_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
 
 
 @contextmanager
@@ -124,8 +127,16 @@ def extract_on(
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
 ) -> Generator[Extracted]:
+    """Extract the objects of a data set as `extract_each` does, by workers.
+
+    Workers first list the objects. This process then decides names and conflicts, so that the result does not depend on
+    the order of the workers, which then write the files. `out` is an address in an object store, or a folder that all
+    workers see under the same path. Extensions cannot be guessed.
+    """
     if options.guess_extension:
-        raise UsageError("--guess-extension needs the contents before names are decided: not with --cluster")
+        raise UsageError(
+            "--guess-extension cannot be combined with --cluster: names are decided before contents are read"
+        )
     plans, failed = _plans(tasks, shard, match, kind, options)
     for name, error in failed.items():
         unreadable(name, error)
@@ -193,6 +204,14 @@ def _idle(own: tuple[MemberPlan]) -> list[Extracted] | None:
 
 
 class _Target:
+    """Target of an extraction by workers.
+
+    Attributes:
+        root: Prefix of the paths that workers return.
+        folder: Folder of the manifest: the target, or a temporary one.
+        delivery: Sends the manifest; None if the target is a folder.
+    """
+
     def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:
         self._shown, self.out = out, absolute(out)
         self.options, self.remote = options, remote

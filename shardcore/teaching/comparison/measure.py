@@ -31,7 +31,7 @@ from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesFolder
 from shardcore.teaching.comparison.contents import ComparedObject
 from shardcore.writing.declaration import Instead, KeyRule, Writes
-from shardcore.writing.edit_options import APPEND, VERBS, EditSubject, Verb, made
+from shardcore.writing.edit_options import APPEND, VERBS, EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, Rewrite
 from shardcore.writing.memory import MemoryOutput
 from shardcore.writing.plan import Plan, PlannedFile
@@ -363,7 +363,7 @@ def _edited(packed: PackedFormat, options: Options, *verbs: Verb) -> ActionCost:
         source.taken = 0
         keys = [] if verb.takes is EditSubject.FILES else [packed.keys[number]]
         make = packed.format.edits[verb.name]
-        edit = made(verb, make, shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN)
+        edit = compute_edit(verb, make, shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN)
         if isinstance(edit, Edit):
             return ActionCost(How.IN_PLACE, sum(change.size for change in edit.changes), source.taken, verb.help)
         beside = sum(len(one.new) for one in edit if isinstance(one, Rewrite))

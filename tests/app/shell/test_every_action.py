@@ -556,7 +556,7 @@ OTHERS = {
     "bloscpack/append_exact.blp": (Row("Edit > Append…", dialog("EditDialog"), to_row(0)),),
     "des/sidecar/20261103_51_0000.des": (
         Row("Edit > Tombstone objects…", dialog("EditDialog"), to_row(0)),
-        Row("Edit > Lift tombstones…", dialog("EditDialog"), to_row(1)),
+        Row("Edit > Remove tombstones…", dialog("EditDialog"), to_row(1)),
     ),
     "mdb/REKEY": (Row("Edit > Re-key into a new file…", dialog("RekeyDialog"), to_row(0)),),
 }

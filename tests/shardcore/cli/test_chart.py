@@ -56,7 +56,7 @@ def test_the_budget_of_a_folder_is_its_size(run: Run, data: Path, name: str) -> 
 def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
     """A load or a kind that is not there is named beside those that are; a file without slots says why."""
     path = str(data / "swh" / "small.shard")
-    assert run(path, "load", "--of", "x") == (2, "shardcore: 'x' is not a load of this file: slots, buckets\n")
+    assert run(path, "load", "--of", "x") == (2, "shardcore: unknown load 'x' (available: slots, buckets)\n")
     assert run(path, "sizes", "--of", "x")[0] == 2
     assert "not spread by a hash function" in run(path, "load", "--spread")[1]
     code, text = run(str(data / "des" / "none.des"), "load")

@@ -382,7 +382,7 @@ def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
 def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """A command without `--limit-bytes` says which commands have it."""
     error = LimitExceeded("a chunk of 2 GiB")
-    assert program.told(error, "draw") == program.told(error, "get") == 3
+    assert program.report_error(error, "draw") == program.report_error(error, "get") == 3
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith("; get and extract read it with a higher --limit-bytes")
     assert second.endswith("; --limit-bytes raises the limit")

@@ -21,7 +21,7 @@ BLP_KEY = (
     "a key of a bloscpack file is the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an "
     "element, or `all`"
 )
-NUMBER = "an offset is the number of a byte, such as 4096 or 0x1000"
+NUMBER = "an offset must be a number such as 4096 or 0x1000"
 KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
 
 PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\bTrue\b|Error\b|\bb'|\\\\")
@@ -36,7 +36,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "missing argument: KEY", ["trace", "SWH"]),
     (2, "missing argument: OFFSET", ["explain", "SWH"]),
     (2, "missing argument: DIR", ["extract", "SWH"]),
-    (2, "missing argument: one of list, install, remove, export; see", ["lesson"]),
+    (2, "missing argument: one of list, export; see", ["lesson"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
     (2, "no such option: --limt (perhaps --limit, --limit-fetch", ["ls", "SWH", "--limt", "3"]),
     (2, "'--depth' requires a value", ["tree", "SWH", "--depth"]),
@@ -44,7 +44,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "'--limit': must be at least 0", ["ls", "SWH", "--limit", "-1"]),
     (2, "'deep' is not one of 'structure', 'index', 'content'", ["verify", "SWH", "--depth", "deep"]),
     (2, "--digest must be sha256, not 'md5'", ["ls", "SWH", "--digest", "md5"]),
-    (2, "unknown format 'SWH'; there is swh, bloscpack, des", ["info", "SWHFILE", "--format", "SWH"]),
+    (2, "unknown format 'SWH' (supported: swh, bloscpack, des", ["info", "SWHFILE", "--format", "SWH"]),
     # --- paths and addresses ---
     (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
     (2, "no path is given", ["info", ""]),
@@ -101,11 +101,11 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "an unsigned 64-bit integer in decimal, not '18446744073709551616'", ["get", "TINY", str(1 << 64)]),
     (1, "does not list the key 77", ["get", "TINY", "77"]),
     (1, "not in this shard: nobody", ["get", "DES", "nobody"]),
-    (1, "not in this data set: nobody, in none of the 12 files that may hold it", ["get", "STORE", "nobody"]),
-    (1, f"not in this data set: {ABSENT}, in none of the 2 files that may hold it", ["get", "CAS", ABSENT]),
+    (1, "not in this data set: nobody, in none of the 12 files that may contain it", ["get", "STORE", "nobody"]),
+    (1, f"not in this data set: {ABSENT}, in none of the 2 files that may contain it", ["get", "CAS", ABSENT]),
     (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
     (1, "'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
-    (4, "(looked beside the shard); --xorbs DIR names the folder that holds them", ["get", "LONELY", "FILEHASH"]),
+    (4, "(looked beside the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
     (4, "(looked in NOTHING)", ["get", "LONELY", "FILEHASH", "--xorbs", "NOTHING"]),
     # --- keys in a file ---
     (4, "cannot open nofile: No such file or directory", ["get", "SWH", "--keys", "nofile"]),
@@ -123,31 +123,31 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, f"{NUMBER}, not 'start'", ["explain", "SWH", "start"]),
     (2, f"{NUMBER}, not '1e3'", ["explain", "SWH", "1e3"]),
     (2, f"{NUMBER}, not '-5'", ["explain", "SWH", "--", "-5"]),
-    (2, "there is no byte 0x1869f; the file has 5064 bytes", ["explain", "SWH", "99999"]),
-    (2, "there is no byte 0x3e7; tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
-    (2, "no bytes are called 'index' here", ["explain", "SWH", "5", "--in", "index"]),
-    (2, "no bytes are called 'no.des' here", ["tree", "STORE", "--in", "no.des"]),
+    (2, "no byte 0x1869f: the file has 5064 bytes", ["explain", "SWH", "99999"]),
+    (2, "no byte 0x3e7: tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
+    (2, "unknown source 'index'", ["explain", "SWH", "5", "--in", "index"]),
+    (2, "unknown source 'no.des'", ["tree", "STORE", "--in", "no.des"]),
     # --- parts, ranges, kinds ---
     (2, "--range 5:2: A exceeds B", ["get", "SWH", A, "--range", "5:2"]),
-    (2, "--range is A:B, two offsets of bytes, not '5'", ["get", "SWH", A, "--range", "5"]),
-    (2, "--range is A:B, two offsets of bytes, not '-1:5'", ["get", "SWH", A, "--range=-1:5"]),
+    (2, "--range must be A:B, two byte offsets, not '5'", ["get", "SWH", A, "--range", "5"]),
+    (2, "--range must be A:B, two byte offsets, not '-1:5'", ["get", "SWH", A, "--range=-1:5"]),
     (2, f"--range begins at 5; '{A}' has 1 bytes", ["get", "SWH", A, "--range", "5:9"]),
-    (2, "has no part 'fragments'; it has none", ["get", "SWH", A, "--part", "fragments"]),
+    (2, "has no part 'fragments' (available: none", ["get", "SWH", A, "--part", "fragments"]),
     (2, "no objects of kind 'xorb' here, only object", ["ls", "SWH", "--kind", "xorb"]),
     (2, "no objects of kind 'files' here, only file, xorb, chunk", ["extract", "MDB", "OUT", "--kind", "files"]),
     (1, "no key matches 'zzz*'; nothing was written", ["extract", "SWH", "OUT", "--match", "zzz*"]),
-    (2, "give keys, or choose by --match and --kind; not both", ["extract", "SWH", "OUT", A, "--match", "a*"]),
+    (2, "keys cannot be combined with --match or --kind", ["extract", "SWH", "OUT", A, "--match", "a*"]),
     # --- what is written ---
     (2, "THERE exists already; --force replaces it", ["get", "SWH", A, "-o", "THERE"]),
     (2, "NOTHING is a folder; give the name of a file", ["get", "SWH", A, "-o", "NOTHING"]),
     (2, "NOTHING is a folder; give the name of a file", ["get", "SWH", A, "-o", "NOTHING", "--force"]),
-    (4, "there is no folder OUT", ["get", "SWH", A, "-o", "OUT/x"]),
+    (4, "no such folder: OUT", ["get", "SWH", A, "-o", "OUT/x"]),
     (4, "cannot create the folder THERE: it is a file", ["extract", "SWH", "THERE"]),
     (4, "cannot create the folder /proc/x", ["extract", "SWH", "/proc/x"]),
     (1, f"TAKEN/{A} exists already; --force replaces it", ["extract", "SWH", "TAKEN", A]),
     (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT"]),
     (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT", "--plan"]),
-    (2, "there is no folder OUT", ["pack", "swh", "OUT/x", "TEXT"]),
+    (2, "no such folder: OUT", ["pack", "swh", "OUT/x", "TEXT"]),
     (4, "there is no file nofile", ["pack", "swh", "OUT", "nofile"]),
     (2, "have the same key", ["pack", "swh", "OUT", "TEXT", "TEXT"]),
     (2, "key must be 64 hex digits, not 'ab'", ["pack", "mdb", "OUT", "TEXT", "-O", "key=ab"]),
@@ -161,7 +161,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "not a date or time in ISO 8601: 'today'", ["locate", "des", "5", "-O", "date=today"]),
     (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),
     (4, "cannot open nofile", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "zones=nofile"]),
-    (2, "swh does not route keys to shards; there is des, neuroglancer", ["locate", "swh", A]),
+    (2, "swh does not route keys to shards (supported: des, neuroglancer", ["locate", "swh", A]),
     (2, KEY_TYPE, ["locate", "neuroglancer", "5"]),
     (2, KEY_TYPE, ["locate", "neuroglancer", "5", "-O", "spec={}", "-O", "info={}"]),
     (2, "2 key spaces; choose one by its folder", ["locate", "neuroglancer", "5", "-O", "info=VOLUME"]),

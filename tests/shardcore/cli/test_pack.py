@@ -149,7 +149,7 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
     ("line", "told"),
     [
         ('{"path": "a", "key": "short"}', "64 hex digits"),
-        ('{"path": "a", "colour": 1}', "swh keeps no facts, not 'colour'"),
+        ('{"path": "a", "colour": 1}', "swh cannot store 'colour' (supported: none)"),
         ('{"path": "a"}\n{"path": "a"}', "have the same key"),
         ('{"path": "missing"}', "cannot read"),
     ],

@@ -175,7 +175,7 @@ def test_files_of_archives(method: int, tmp_path: Path) -> None:
             assert isinstance(found, shardcore.ArrayContent)
             np.testing.assert_array_equal(found.array, array)
             np.testing.assert_array_equal(shardcore.tensor_array(shard, key, "b/c.npy"), array)
-            with pytest.raises(UsageError, match=r"no member '?x'?; there is '?a\.csv"):
+            with pytest.raises(UsageError, match=r"no member '?x'? \(available: '?a\.csv"):
                 shardcore.member_content(shard, key, "x")
             with pytest.raises(LimitExceeded):
                 shardcore.member_content(shard, key, "a.csv", limit=3)

@@ -13,8 +13,8 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.shard import DesShard
 from shardcore.model.finding import Depth
-from shardcore.operations import convert_source as taken
-from shardcore.operations import member_contents
+from shardcore.operations import convert_source
+from shardcore.operations import convert_work
 from shardcore.operations.convert import convert
 from shardcore.operations.convert_source import FromShard
 from shardcore.operations.pack import pack
@@ -96,7 +96,7 @@ def test_the_same_is_planned(sets: Path, tmp_path: Path, monkeypatch: pytest.Mon
     """The plan that the window shows says the same as with all members at once."""
     pairs = [("des", "des"), *((source, "neuroglancer") for source in SETS)]
     found = [planned(sets / source, format, tmp_path) for source, format in pairs]
-    monkeypatch.setattr("shardcore.operations.convert.taking", FromShard)
+    monkeypatch.setattr("shardcore.operations.convert.convert_source", FromShard)
     assert found == [planned(sets / source, format, tmp_path) for source, format in pairs]
 
 
@@ -106,13 +106,13 @@ def test_the_same_files_come_out(
     sets: Path, tmp_path: Path, source: str, rules: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every format that has data sets, every target and every rule for keys: as from all members at once."""
-    monkeypatch.setattr(member_contents, "MOST_HELD", 1_000)
+    monkeypatch.setattr(convert_work, "MOST_HELD", 1_000)
     for format in FORMATS:
         for keys in rules:
             name = f"{format}-{keys}"
             found = written(sets / source, format, tmp_path / f"{name}-streamed", keys)
             with monkeypatch.context() as patch:
-                patch.setattr("shardcore.operations.convert.taking", FromShard)
+                patch.setattr("shardcore.operations.convert.convert_source", FromShard)
                 assert found == written(sets / source, format, tmp_path / f"{name}-joined", keys), name
 
 
@@ -152,8 +152,8 @@ def test_few_members_are_open(
 ) -> None:
     """No joined index, no more members open than are worked on; progress by members, or by objects where known."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
-    monkeypatch.setattr(member_contents, "MOST_HELD", held)
-    monkeypatch.setattr(taken, "MOST_KEPT", 0)
+    monkeypatch.setattr(convert_work, "MOST_HELD", held)
+    monkeypatch.setattr(convert_source, "MOST_KEPT", 0)
     told: list[tuple[int, int]] = []
     checked: list[tuple[int, int]] = []
     with shardcore.open(many) as shard:

@@ -203,9 +203,9 @@ def test_a_damaged_notes_file_is_an_error_and_stays(file: Path, text: str) -> No
 
 
 def test_limits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note has at most 10,000 letters, and a file a limited number of notes."""
+    """A note has at most 10,000 characters, and a file a limited number of notes."""
     with shardcore.open(file) as shard:
-        with pytest.raises(UsageError, match="10,000 letters"):
+        with pytest.raises(UsageError, match="10,000 characters"):
             add_note(shard, open_notes(shard), Note(FIRST.span, "a" * (MOST_LETTERS + 1)))
         monkeypatch.setattr(module, "MOST_NOTES", 1)
         book = add_note(shard, open_notes(shard), FIRST)

@@ -147,7 +147,7 @@ def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
     listed = tmp_path / "list.jsonl"
     listed.write_text('{"path": "files/3", "key": "a"}\n')
     for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
-        with pytest.raises(shardcore.UsageError, match="and would be replaced: give the new shard another"):
+        with pytest.raises(shardcore.UsageError, match="is an input and would be replaced: give the new shard another"):
             pack("des", file, force=True, **given)
         assert file.read_bytes() == whole
     # The link is replaced; what it leads to is not.
@@ -331,7 +331,7 @@ def test_what_is_stated_makes_sense(tmp_path: Path, line: dict[str, Any]) -> Non
     """A size that is no number, and a sha256 that is none, are refused with the line."""
     (tmp_path / "a").write_bytes(b"a")
     (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
-    with pytest.raises(UsageError, match=r"line 1: (size|sha256) is"):
+    with pytest.raises(UsageError, match=r"line 1: (size|sha256) must be"):
         pack("swh", tmp_path / "x", manifest=tmp_path / "m")
 
 
@@ -582,7 +582,7 @@ def test_names_that_a_format_cannot_hold(tmp_path: Path, capsys: pytest.CaptureF
             writer.add(key, b"data")
         command = ["convert", str(tmp_path / f"{number}.des"), "bloscpack", f"{tmp_path}/{number}/"]
         assert run(command) == 2
-        assert "--key sha256, number or name makes others" in capsys.readouterr().err
+        assert "--key sha256, number or name creates others" in capsys.readouterr().err
         assert run([*command, "--key", "number"]) == 0
         with shardcore.open(tmp_path / str(number)) as shard:
             assert shard.read(shard.find("0")) == b"data"

@@ -69,7 +69,7 @@ def test_who_waits_can_be_stopped() -> None:
 def test_a_value_that_needs_itself_is_a_mistake() -> None:
     """It would wait for itself for ever."""
     once: Once[int] = Once()
-    with pytest.raises(RuntimeError, match="needs itself"):
+    with pytest.raises(RuntimeError, match="needs that value"):
         once.get(lambda: once.get(lambda: 1))
 
 

@@ -11,7 +11,7 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import Look, Meaning, tell
+from shardcore.shards.trace import Look, Meaning, record_lookup
 
 SECTIONS = (
     Section("header", SectionRole.HEADER, 0, 16),
@@ -37,7 +37,7 @@ def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any
         look.step("A step", "It reads.", *spans, **content)
         raise KeyAbsent("key")
 
-    (step,) = tell("key", lookup, MEANINGS, sections=lambda: sections).steps
+    (step,) = record_lookup("key", lookup, MEANINGS, sections=lambda: sections).steps
     assert step.drawing is not None
     return step.drawing
 

@@ -12,7 +12,7 @@ from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look, tell
+from shardcore.shards.trace import Look, record_lookup
 from shardcore.sources.memory import BytesSource
 
 REF = ObjectRef("k", 0, ())
@@ -33,7 +33,7 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
         look.step("Read again", "One more.")
         return REF
 
-    trace = tell("k", lookup)
+    trace = record_lookup("k", lookup)
     assert (trace.outcome, trace.ref, trace.error) == ("found", REF, "")
     assert [(s.requests, s.bytes) for s in trace.steps] == [(2, 15), (0, 0), (1, 1)]
     assert trace.steps[0].spans == (Span("", 0, 10),)
@@ -54,7 +54,7 @@ def test_an_absent_key_ends_at_its_proof() -> None:
         look.step("Look", "The slot holds another key.")
         raise KeyAbsent("k")
 
-    trace = tell("k", lookup)
+    trace = record_lookup("k", lookup)
     assert (trace.outcome, trace.ref) == ("absent", None)
     assert trace.steps[-1].title == "Look"
     assert "k" in trace.error
@@ -67,7 +67,7 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
     def lookup(look: Look) -> ObjectRef:
         raise error
 
-    trace = tell("k", lookup)
+    trace = record_lookup("k", lookup)
     assert trace.outcome == "damaged"
     assert trace.steps[-1].spans == ((error.span,) if error.span else ())
 
@@ -79,7 +79,7 @@ def test_errors_of_the_source_are_raised() -> None:
         raise SourceError("gone")
 
     with pytest.raises(SourceError):
-        tell("k", lookup)
+        record_lookup("k", lookup)
 
 
 def test_every_format_explains_the_values_of_its_lookups() -> None:

@@ -156,7 +156,7 @@ def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
     states = []
     for number in range(3):
         states.append(path.read_bytes())
-        assert journals.kept_of(path) == number
+        assert journals.undoable_edits(path) == number
         with FileSource(path) as source:
             journals.apply(edit_of(source, f"edit {number}", (FileChange(10 * number, b"%d" % number * 15),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo", "file.undo.1", "file.undo.2"]
@@ -174,7 +174,7 @@ def test_journals_of_another_file_go(tmp_path: Path) -> None:
         with FileSource(path) as source:
             journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     path.write_bytes(b"another file")
-    assert journals.kept_of(path) is None
+    assert journals.undoable_edits(path) is None
     with FileSource(path) as source:
         journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo"]
@@ -207,7 +207,7 @@ def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     edit = made(path, grow=grow)
-    told = edit.told()
+    told = edit.to_json()
     assert told["changes"][0] == {
         "what": "a word",
         "start": 100,
@@ -349,18 +349,18 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
     edit.source.close()
     changed = path.read_bytes()
     with FileSource(path) as source:
-        journal, back = journals.putting_back(source)
+        journal, back = journals.planned_undo(source)
         assert (journal.what, back.new_size) == ("change and cut", len(OLD))
         data = bytearray(changed + bytes(len(OLD) - len(changed)))
         for one in back.changes:
             data[one.start : one.stop] = b"".join(one.pieces())
         assert bytes(data) == OLD
-        told = back.told()["changes"][0]
+        told = back.to_json()["changes"][0]
         assert (told["start"], told["new"][:10]) == (100, OLD[100:105].hex())
     assert path.read_bytes() == changed
     path.write_bytes(OLD)
     with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
-        journals.putting_back(source)
+        journals.planned_undo(source)
 
 
 def test_commands_say_what_the_window_says() -> None:
@@ -375,5 +375,6 @@ def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"short")
     edit = edit_of(FileSource(path), "grow", (FileChange(5, b"abc"), FileChange(8, b"defg")), 12)
-    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.told()["changes"]] == [("", b"abc"), ("", b"defg")]
+    changes = edit.to_json()["changes"]
+    assert [(one["old"], bytes.fromhex(one["new"])) for one in changes] == [("", b"abc"), ("", b"defg")]
     edit.source.close()

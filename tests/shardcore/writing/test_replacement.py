@@ -252,7 +252,7 @@ def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.C
     assert run(["pack", "bloscpack", f"{out}/", str(folder)]) == 2
     assert "--force finishes it" in capsys.readouterr().err
     assert run(["pack", "bloscpack", f"{out}/", "--force"]) == 0
-    assert "was interrupted, and is finished now" in capsys.readouterr().err
+    assert "completed the interrupted replacement" in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == ["a.blp", "b.blp"]
     assert run(["ls", str(out)]) == 0
     assert run(["pack", "bloscpack", f"{out}/", "--force"]) == 2

@@ -456,7 +456,7 @@ def test_a_file_with_other_bytes_than_were_written_does_not_appear(tmp_path: Pat
         file.write(bytes(size))
         file.write_at(4 if damaged else 0, b"HEAD")
         if damaged:
-            with pytest.raises(SourceError, match="read back, it has other bytes than were written"):
+            with pytest.raises(SourceError, match="the file differs from what was written"):
                 output.commit()
             output.discard()
             assert not names(tmp_path)

@@ -138,7 +138,7 @@ def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
     start, stop = int(chart.edges[first]), int(chart.edges[last])
     values = chart.values[first:last]
     known = values[~np.isnan(values)]
-    bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not looked at"
+    bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not computed"
     return BinTarget(f"{range_words(start, stop)}: {bits}", place=(start, stop))
 
 

@@ -19,10 +19,10 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched import Change as Patch
 from shardcore.sources.patched import PatchedSource
-from shardcore.writing.edit_options import EditSubject, Verb, made
+from shardcore.writing.edit_options import EditSubject, Verb, compute_edit
 from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
-from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
+from shardcore.writing.undo import apply, finish, interrupted_edit, planned_undo, undo
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
@@ -96,7 +96,7 @@ class Proposal:
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
     # Not while another process edits it: half of another edit would be shown, and refused later.
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
-        edit = made(
+        edit = compute_edit(
             asked.verb,
             maker(shard, asked.verb),
             shard,
@@ -131,7 +131,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 def propose_undo(shard: Shard) -> Proposal:
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
-    journal, edit = putting_back(shard.source)
+    journal, edit = planned_undo(shard.source)
     state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
     return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
 
@@ -173,7 +173,7 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
     rows: list[ChangeRow] = []
     stretches: list[ProposedRange] = []
     left = KEPT
-    for told, one in zip(edit.told()["changes"], edit.changes, strict=True):
+    for told, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
         old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
         old_size = max(min(one.stop, edit.old_size) - one.start, 0)
         rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))

@@ -352,7 +352,7 @@ def test_tombstones_are_noted_and_lifted(
     ours = re.sub(r'("(?:deleted_at|last_updated)": )"2026[^"]*"', r"\1", meta.read_text())
     assert ours == theirs
     assert path.read_bytes() == shard
-    assert window.notices.button.text() == "Lift tombstones…"
+    assert window.notices.button.text() == "Remove tombstones…"
     window.notices.button.click()
     settle(window, 40)
     lift = window.changing.editor.sheet

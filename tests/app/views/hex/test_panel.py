@@ -85,7 +85,7 @@ def test_mistakes_stay_in_the_address_field(qtbot: QtBot, swh: HexPanel, session
     before = swh.view.state.selection
     swh.address.field.setText("indx")
     qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
-    assert "nothing here is called" in swh.address.preview.text()
+    assert "unknown name" in swh.address.preview.text()
     assert swh.view.state.selection == before
     qtbot.keyClick(swh.address.field, Qt.Key.Key_Escape)
     assert not swh.address.preview.isVisible()

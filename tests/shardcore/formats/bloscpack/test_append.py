@@ -42,7 +42,7 @@ def appended(path: Path, more: bytes, name: str = "more.bin") -> str:
     before = path.read_bytes()
     with shardcore.open(path) as shard:
         edit = append(shard, path.parent / name)
-        told = edit.told()
+        told = edit.to_json()
         apply(edit)
     after = path.read_bytes()
     assert len(after) == told["new_size"]

@@ -36,5 +36,5 @@ def test_the_decoded_metadata_is_a_source_of_its_own() -> None:
         assert [(s.start, s.stop) for s in part.sections] == [(0, part.source.size)]
         assert part.tree().span == shardcore.Span(name, 0, part.source.size)
         for wrong in ("@1-2", "meta", f"{name}@0-1", f"x{name}"):
-            with pytest.raises(shardcore.UsageError, match="no bytes are called"):
+            with pytest.raises(shardcore.UsageError, match="unknown source"):
                 shard.part(wrong)

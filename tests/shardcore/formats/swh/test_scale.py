@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.rows import shown_rows, unserved
+from shardcore.cli.rows import shown_rows, unreadable_states
 from shardcore.formats.swh import slots, verify
 from shardcore.formats.swh.layout import NO_OBJECT, SLOT, SwhGeometry
 from shardcore.progress import no_progress
@@ -43,7 +43,7 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def listed(shard: Shard, skip: int, limit: int) -> list[str | None]:
     """Return the keys that `ls --skip --limit` prints."""
-    pages = shown_rows(shard, None, skip, limit, unserved(False), keys=True)
+    pages = shown_rows(shard, None, skip, limit, unreadable_states(False), keys=True)
     return [key for _, keys in pages for key in keys]
 
 

@@ -1,7 +1,4 @@
-"""Reading the objects of one shard for conversion, mostly a file of a data set.
-
-Functions of an opened shard and plain values, with plain results, as in `member_work`.
-"""
+"""Work on one shard of a data set for conversion; arguments and results are plain values, as in `member_work`."""
 
 from __future__ import annotations
 
@@ -23,23 +20,33 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 
 MOST_HELD = 2 << 20
-"""Bytes of contents of a member that are held until their turn comes; what comes after them is read then."""
+"""Maximum content bytes of a shard held in memory before conversion; the rest is read during it."""
 
 MOST_OBJECTS = 1 << 14
-"""So many objects of a member are held at most."""
+"""Maximum objects of a shard held in memory."""
 
 KEYS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class TakenAsked:
+class ObjectsRequest:
+    """Request for the objects of one shard; with `unread`, known sizes replace contents."""
+
     deleted: bool = False
     unread: bool = False
     jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ObjectRecord:
+    """Object with its metadata, in the terms of its own shard.
+
+    Attributes:
+        names: File name per part.
+        checksum: Name of the checksum or digest of its content; see `Shard.checksum`.
+        held: Its contents by part, in pieces; for missing ones the size is enough.
+    """
+
     ref: ObjectRef
     names: dict[str, str]
     facts: dict[str, Any]
@@ -48,19 +55,23 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberTaken:
+class HeldObjects:
+    """Number of objects of a shard, number left out per reason, and the first objects, up to the memory limit."""
+
     count: int
     left: dict[str, int]
-    first: list[Told]
+    first: list[ObjectRecord]
 
 
 @dataclass(frozen=True, slots=True)
-class KeysSeen:
+class KeyCheck:
+    """Number of objects of a shard, and why a key does not fit the target format; empty if all fit."""
+
     count: int
-    misfit: str = ""
+    reason: str = ""
 
 
-def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
+def rows_to_convert(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
     outer, left, unused = outer_kinds(objects), dict[str, int](), 0
@@ -79,27 +90,27 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
                 count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
         unused += int(np.count_nonzero(columns.state == State.UNUSED))
     if unused and not isinstance(shard, DataSet):
-        # Slots of deleted objects may look like unused ones; the header still counts their objects.
+        # Slots of deleted objects may look unused; the header still counts the objects.
         gone = (shard.declared_objects or 0) - (len(objects) - unused)
         left |= {"deleted object": gone} if gone > 0 else {}
     taken = taken_rows(objects, all_rows(objects), options, outer)
     return np.concatenate([np.empty(0, np.int64), *taken]), left
 
 
-def keys_seen(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeysSeen:
+def check_keys(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeyCheck:
     with shard.borrowed(name, keep=keep) as member:
-        rows, _ = rows_taken(member, deleted=deleted)
-        return KeysSeen(len(rows), first_misfit(member, rows, format))
+        rows, _ = rows_to_convert(member, deleted=deleted)
+        return KeyCheck(len(rows), first_unfit_key(member, rows, format))
 
 
-def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
+def first_unfit_key(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
     for first in range(0, len(rows), KEYS_AT_ONCE):
-        if why := misfit_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
+        if why := unfit_key_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
             return why
     return ""
 
 
-def misfit_of(keys: Iterable[str | None], format: str) -> str:
+def unfit_key_of(keys: Iterable[str | None], format: str) -> str:
     check = writes_of(format_of(format)).check_key
     for key in keys:
         if key is None:
@@ -112,51 +123,54 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
     return ""
 
 
-def member_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+def held_objects(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
+    """Read the first objects of a shard with their contents, up to `MOST_HELD` bytes and `MOST_OBJECTS`."""
     with shard.borrowed(name, keep=keep) as member:
-        return _first_taken(member, asked)
+        return _first_held(member, request)
 
 
-def _first_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
-    rows, left = rows_taken(member, deleted=asked.deleted)
-    objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
+def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
+    rows, left = rows_to_convert(member, deleted=request.deleted)
+    objects, found, room, checksum = member.objects, list[ObjectRecord](), MOST_HELD, member.checksum
     some = rows[:MOST_OBJECTS]
-    if not asked.unread:
-        # Sizes that are unknown count when the bytes come.
+    if not request.unread:
+        # Unknown sizes are counted when the bytes are read.
         some = some[np.cumsum(np.maximum(objects.columns(some).size, 0)) <= MOST_HELD]
     refs = map(objects.ref, some.tolist())
-    for ref in refs if asked.unread else fetched_ahead(member, refs, lambda ref: ref, among=asked.jobs):
+    for ref in refs if request.unread else fetched_ahead(member, refs, lambda ref: ref, among=request.jobs):
         names = member.file_names(ref)
-        held = _contents(member, ref, names, room, unread=asked.unread)
+        held = _contents(member, ref, names, room, unread=request.unread)
         if held is None:
             break
         room -= sum(len(piece) for pieces in held.values() for piece in pieces)
-        found.append(Told(ref, names, member.facts(ref), checksum, held))
-    return MemberTaken(len(rows), left, found)
+        found.append(ObjectRecord(ref, names, member.facts(ref), checksum, held))
+    return HeldObjects(len(rows), left, found)
 
 
-def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+def held_whole(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
+    """Read a shard whose whole content is one object of its data set."""
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
     with shard.borrowed(name, keep=keep) as member:
         ref = whole_of(member)
-        held = _contents(member, ref, member.file_names(ref), MOST_HELD, unread=asked.unread)
-        return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
+        held = _contents(member, ref, member.file_names(ref), MOST_HELD, unread=request.unread)
+        return HeldObjects(1, {}, [] if held is None else [replace(whole_record(member, key), held=held)])
 
 
 def whole_of(member: Shard) -> ObjectRef:
     return member.find(member.views[0]) if member.views else member.objects.ref(0)
 
 
-def whole_told(member: Shard, key: str | None) -> Told:
+def whole_record(member: Shard, key: str | None) -> ObjectRecord:
     ref = whole_of(member)
     named = replace(ref, key=key)
-    return Told(named, member.file_names(named), member.facts(ref), member.checksum)
+    return ObjectRecord(named, member.file_names(named), member.facts(ref), member.checksum)
 
 
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
+    """Return the contents by part; None if they exceed `room` bytes. Pieces are kept: a writer may depend on them."""
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

@@ -1,4 +1,4 @@
-"""Members of contents: tensors of a file of tensors, files in an archive, and what a compressed file holds."""
+"""Nested contents: a tensor of a tensor file, a member of an archive, or the content of a compressed file."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit: int | None = None) -> Content:
-    """Return a member of a content as what it is.
+    """Read a nested content and recognise it.
 
-    Of a tensor its own bytes are read, of an archive all of it.
+    Of a tensor only its own bytes are read; an archive is read whole.
 
     Args:
         shard: The shard.
         ref: The object, or its key.
-        name: Name of a tensor or of a file in an archive. A compressed file has one member: the name is not needed.
-        limit: Bytes of the member. Default: 64 MiB.
+        name: Name of the tensor or of the archive member. Not needed for a compressed file, which has one member.
+        limit: Maximum bytes of the member; default: 64 MiB.
 
     Raises:
         UsageError: The content has no members, or none of this name.
         LimitExceeded: The member, or the archive, is too large.
-        Unsupported: The member is encoded in a way that is not decoded here.
-        FormatError: It is damaged.
+        Unsupported: The codec of the member is not supported.
+        FormatError: It is corrupt.
         SourceError: The bytes cannot be read.
     """
     most = limit or WHOLE
@@ -44,7 +44,9 @@ def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit:
     if isinstance(found, TensorsContent):
         tensor = next((one for one in found.tensors if one.name == name), None)
         if tensor is None:
-            raise UsageError(f"no tensor {short(name)}; there is {', '.join(short(t.name) for t in found.tensors[:8])}")
+            raise UsageError(
+                f"no tensor {short(name)} (available: {', '.join(short(t.name) for t in found.tensors[:8])})"
+            )
         size = tensor.stop - tensor.start
         if tensor.stop >= 0 and size > most:
             raise LimitExceeded(f"{short(name)} has {plural(size, 'byte')}; at most {most:,} are read")
@@ -53,7 +55,7 @@ def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit:
     if not isinstance(found, ArchiveContent):
         raise UsageError(f"{short(wanted.key)} has no members: it is {found.title}")
     if not found.complete and 0 <= found.size <= WHOLE:
-        # Of a compressed file, the beginning is read at first.
+        # `content` reads only the beginning of a compressed file.
         found = content_of(shard.read_range(wanted, 0, found.size, limit=WHOLE), _name(shard, wanted))
         assert isinstance(found, ArchiveContent)
     single = len(found.members) == 1 and found.inner is not None
@@ -62,12 +64,12 @@ def member_content(shard: Shard, ref: ObjectRef | Key, name: str = "", *, limit:
 
 
 def tensor_array(shard: Shard, ref: ObjectRef | Key, name: str, *, limit: int | None = None) -> NDArray[Any]:
-    """Return a tensor of a file of tensors; read-only. BF16 becomes 32-bit floats.
+    """Return a tensor as a read-only array. BF16 is widened to 32-bit floats.
 
     Raises:
         UsageError: There is no such tensor.
-        Unsupported: Its type is not decoded here.
-        LimitExceeded: It has more than `limit` bytes, by default 64 MiB.
+        Unsupported: Its type is not supported.
+        LimitExceeded: It has more than `limit` bytes (default: 64 MiB).
     """
     found = member_content(shard, ref, name, limit=limit)
     if not isinstance(found, ArrayContent):
