@@ -1,4 +1,4 @@
-"""Xet xorbs: the containers of chunks that MDB shards point at."""
+"""The format `xorb`: containers of compressed chunks, referenced by MDB shards."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily

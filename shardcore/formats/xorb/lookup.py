@@ -1,4 +1,4 @@
-"""Finding a chunk in a xorb, by its number or its hash."""
+"""Lookup of chunks by number or hash."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ _COUNT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class XorbKey:
+    """Parsed key: a chunk number, a chunk hash (32 bytes), or all chunks if both are None."""
+
     number: int | None = None
     raw: bytes | None = None
 
@@ -63,6 +65,7 @@ class XorbLookup:
 
     @staticmethod
     def parse(text: str) -> XorbKey:
+        """Parse a chunk number, a hash of 64 hex digits, or `all`; raise UsageError for anything else."""
         if text == ALL:
             return XorbKey()
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
@@ -74,6 +77,12 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
+        """Return the chunk, recording the steps; the first one if several have the hash.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            FormatError: A damaged record hides whether there is.
+        """
         if key == XorbKey():
             return self._all(look)
         self._tell_info(look)
@@ -115,6 +124,7 @@ class XorbLookup:
 
     @property
     def _count_span(self) -> Span:
+        """Bytes that prove the chunk count: the count in the info block, or without one all records."""
         part = self.file.info_part("hashes") or self.file.info_part("count")
         if part is None:
             return self._walked
@@ -159,6 +169,7 @@ class XorbLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
     def _with_hash(self, raw: bytes, look: Look) -> list[int]:
+        """Return the numbers of the chunks with a hash, ascending."""
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
@@ -180,6 +191,7 @@ class XorbLookup:
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
+        """Raise the error of a chunk without a computed hash, or of the broken walk: either may hide the key."""
         for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
             self.file.check_chunk(source, number)
         self._check_end()

@@ -1,4 +1,4 @@
-"""Behaviour of other readers on damage, as tested."""
+"""Behaviour of hf-xet on damaged xorbs, as tested."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 

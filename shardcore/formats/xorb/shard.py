@@ -1,4 +1,4 @@
-"""A xorb: how it is recognised and opened, and what it answers."""
+"""Detecting and opening xorbs, and the shard object."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 
 class XorbShard(FileShard):
+    """An opened xorb."""
+
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -58,13 +60,16 @@ class XorbShard(FileShard):
 
     @property
     def chunk_hashes(self) -> HashArray | None:
+        """Chunk hashes of the info block, shape `(n, 32)`; None without one."""
         return self.file.records.hashes
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
+        """Uncompressed size of each chunk, int64; without an info block this reads all record headers."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
+        """Return the span of a chunk record, header included."""
         return self.file.records.span(number)
 
     @property
@@ -103,12 +108,14 @@ class XorbShard(FileShard):
         return self.stream_chunks(ref.row, ref.row + 1)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
         return self.file.stream_chunks(first, last)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Read a range of the content; of `all`, only the chunks that overlap it are read and decompressed."""
         if ref.key != ALL or not 0 <= start <= stop:
             return super().read_range(ref, start, stop, limit=limit)
         ends = np.cumsum(self.chunk_sizes)
@@ -121,6 +128,7 @@ class XorbShard(FileShard):
         return kept[start - skipped : stop - skipped]
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """Return `chunks`, the uncompressed chunk sizes: packing with them gives the same chunk boundaries."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
@@ -130,6 +138,7 @@ class XorbShard(FileShard):
 
 
 def _info_start(source: PrefetchedSource) -> int:
+    """Return the offset of the info block from the length in the last 4 bytes; -1 if that length is impossible."""
     size = source.size
     if size < min(FIXED.values()) + INFO_LENGTH.size:
         return -1
@@ -150,6 +159,10 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def infer(source: PrefetchedSource) -> Verdict | None:
+    """Recognise a xorb without an info block, as uploaded: chunk records must cover the file from byte 0 on.
+
+    The first chunk must decompress. The first letters of an info block may follow the last record.
+    """
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
@@ -177,6 +190,14 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
+    """Open a xorb by its last bytes (one or two reads); without an info block, walk all records.
+
+    A truncated xorb opens with the records before the cut; `damage` and `verify` report the rest.
+
+    Raises:
+        NotAShard: There is neither an info block nor a chunk record.
+        FormatError: The info block is invalid, and `context.partial` is not set.
+    """
     start = _info_start(source)
     data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
     if not data.startswith(IDENT):

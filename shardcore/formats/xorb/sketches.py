@@ -1,4 +1,4 @@
-"""Sketches of a xorb: its records on two rulers, and the four byte planes of byte-grouped chunks."""
+"""Drawings of a xorb: its records on two rulers, and the byte planes of a chunk."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ _COLUMNS = 7
 
 
 def sums_figure(records: Records, number: int) -> Table:
+    """Return a table of the running sum of the record sizes, up to record `number`."""
     shown = range(max(number - SUMS + 1, 0), number + 1)
     sizes, sums = [Item("record size", doc="Header and stored bytes.")], [Item("ends at = sum", doc="Running sum.")]
     for stage, one in enumerate(shown, 1):
@@ -57,6 +58,8 @@ def sums_figure(records: Records, number: int) -> Table:
 
 
 class _ChunkSketch:
+    """Drawing about one chunk; `absent` starts the caption if the requested chunk does not exist."""
+
     more: tuple[Control, ...] = ()
 
     def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
@@ -69,6 +72,8 @@ class _ChunkSketch:
 
 
 class RecordsSketch(_ChunkSketch):
+    """Uncompressed chunks above their records, on two rulers of the same scale."""
+
     name = "records"
     title = "Records"
 
@@ -107,6 +112,8 @@ class RecordsSketch(_ChunkSketch):
 
 
 class BytePlanesSketch(_ChunkSketch):
+    """Four-byte numbers of a chunk, in order and in byte planes (BG4, *Byte Grouping*)."""
+
     name = "lanes"
     title = "Byte planes"
     more = (Control("first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)

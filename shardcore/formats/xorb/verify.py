@@ -1,4 +1,4 @@
-"""Verification of a xorb: what each depth checks is stored in `docs/formats/xorb.md`."""
+"""Verification of a xorb; `docs/formats/xorb.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def _check_headers(file: XorbFile, findings: Findings) -> None:
 
 
 def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
+    """Compare the hash computed from all chunk hashes with the info block and the file name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
     if file.info is not None and root != to_text(file.info.cas_hash):
         message = f"hash of the xorb from its chunk hashes: computed {root}, stored {to_text(file.info.cas_hash)}"
@@ -81,6 +82,7 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
+    """Decompress and hash every chunk; return how many were checked within the work limit."""
     records = file.records
     found: list[bytes] = []
     work = ContentBudget(file.source.size)

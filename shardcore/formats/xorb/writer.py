@@ -1,4 +1,4 @@
-"""Writing a xorb: contents are cut into chunks, and packed in the order in which they come."""
+"""Writer of xorbs: contents are cut into chunks, stored in the order of `add`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
 
 
 class XorbWriter(Writer):
+    """Writes chunk records as contents are added, then an info block of version 1.
+
+    Args:
+        output: The target.
+        compression: `auto` (smallest result per chunk), `none`, `lz4`, or `bg4` (LZ4 of grouped bytes).
+        cut: Cut contents into chunks; otherwise each content is one chunk.
+    """
+
     def __init__(self, output: Output, *, compression: str = "auto", cut: bool = True) -> None:
         super().__init__(output)
         self._cut = cut
@@ -79,6 +87,7 @@ class XorbWriter(Writer):
             raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
 
     def plan(self) -> Plan:
+        """Return the file as it would be written now; raise UsageError if nothing was added."""
         packed = self._packed()
         name = self.output.target.name if self.output.target else ""
         return Plan((PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._content)
@@ -101,6 +110,7 @@ def _sizes(told: object, label: str) -> list[int]:
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
+    """Yield chunks of the given sizes; raise UsageError at the end if their sum is not the content's size."""
     held, number, whole = bytearray(), 0, 0
     for piece in pieces:
         held += piece
