@@ -54,7 +54,7 @@ FORMAT = Format(
         Option(
             "compression",
             OptionType.CHOICE,
-            "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
+            "Compression of chunks; auto keeps the smallest result per chunk; default: auto.",
             OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),

@@ -45,7 +45,7 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "The content decides where chunks are cut, from 8 KiB to 128 KiB; below the uncompressed bytes is what "
+        "Chunks are cut by content, at 8 KiB to 128 KiB. The difference to the uncompressed size is what "
         "compression saves.",
         file.chunk_sizes().astype(np.float64),
         "uncompressed bytes",

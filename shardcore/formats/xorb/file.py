@@ -33,13 +33,13 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 HEADERS_AT_ONCE = 1024
-"""Headers read between two calls of `progress`."""
+"""Headers read per request; also the step of `progress`."""
 
 TAIL = "tail"
-"""The name of the section with an info block of which only the first bytes are there."""
+"""Name of the section of a truncated info block."""
 
-TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but it is cut: no length follows it"
-"""Fault of a tail. The published reference xorb ends so; some readers stop there, others fail."""
+TAIL_FAULT = f"the info block is truncated: it starts with letters of {IDENT.decode()}, and no length follows"
+"""The published reference xorb ends so; readers of October 2025 stop there, newer ones fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
@@ -195,7 +195,7 @@ class XorbFile:
             try:
                 found.append(chunk_hash(unpack(data, self.records, number)))
             except FormatError:
-                found.append(ZERO)  # go on after it
+                found.append(ZERO)
         return as_rows(found)
 
     def _claims(self) -> list[Section]:
@@ -206,6 +206,6 @@ class XorbFile:
         if self.info is not None:
             parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, SENTENCES[INFO_BLOCK]))
         elif self.tail is not None:
-            doc = f"An info block begins here, with letters of {IDENT.decode()}, and is cut."
+            doc = f"A truncated info block, starting with letters of {IDENT.decode()}."
             parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))
         return [part for part in parts if part.size]

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 sums_figure = lazily("shardcore.formats.xorb.sketches:sums_figure")
 
 ALL = "all"
-"""The key of all chunks, one after the other."""
+"""Key of all chunks, concatenated."""
 
 _HEADER_FIELDS = {"stored_size": "compressed_size", "codec": "compression_type", "size": "uncompressed_size"}
-"""Fields of the header of a record that have the values of a step."""
+"""Header field per step value."""
 
 _MOST_DIGITS = 9
 _COUNT_BYTES = 4
@@ -55,7 +55,6 @@ def _raw(text: str) -> bytes | int | str:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, numbers=True, to_raw=_raw)
-"""A chunk has a number, and a hash of 32 bytes."""
 
 
 class XorbLookup:
@@ -96,7 +95,7 @@ class XorbLookup:
                 why = "Chunks are numbered without gaps, so their count proves that this one does not exist."
                 look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
-                raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
+                raise KeyAbsent(str(key), f"there is no chunk {key}: the xorb has {plural(count, 'chunk')}")
             raise KeyAbsent(str(key))
         return self._chunk(number, look)
 
@@ -145,11 +144,11 @@ class XorbLookup:
         length = block.size - INFO_LENGTH.size
         look.step(
             "Find the info block",
-            f"The last {INFO_LENGTH.size} bytes say that the info block has {plural(length, 'byte')}: it begins at "
+            f"By the last {INFO_LENGTH.size} bytes the info block has {plural(length, 'byte')}: it starts at "
             f"byte {block.start:#x}, where the chunk records end.",
             Span("", block.stop - INFO_LENGTH.size, block.stop),
             Span("", block.start, block.stop - INFO_LENGTH.size),
-            why="Hashes and ends are known only when all chunks are written, so they stand last: read from the end.",
+            why="Hashes and ends are known only when all chunks are written, so they are stored at the end.",
             info_length=length,
             at={"info_length": Span("", block.stop - INFO_LENGTH.size, block.stop)},
             info_start=block.start,
@@ -159,7 +158,7 @@ class XorbLookup:
         records = self.file.records
         span = Span("", 0, records.stop)
         look.step(
-            "Take all chunks",
+            "Read all chunks",
             f"{plural(records.count, 'chunk')}, one after the other.",
             span,
             why="The whole xorb needs no search: its records are read one after the other.",
@@ -204,11 +203,11 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         span = self.file.records.span(number)
         begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
-        walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
-        # Its own end comes first: the object that it belongs to is the one that is shown.
+        walked = "" if self.file.info is not None else "No list of record ends: the headers are followed from byte 0. "
+        # Its own end comes first: the first span decides which object is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
         look.step(
-            "Place of the chunk",
+            "Locate the record",
             f"{walked}Chunk {number}: its record ends at byte {span.stop:#x}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
             why="Records differ in length and follow each other: where one ends, the next begins.",
@@ -226,7 +225,7 @@ class XorbLookup:
             f"{ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
-            why="Eight bytes say how the chunk is compressed and how long it gets, so it can be decompressed alone.",
+            why="Eight bytes give the scheme and both sizes, so each chunk can be decompressed alone.",
             codec=ref.codec,
             stored_size=ref.stored_size,
             size=ref.size,

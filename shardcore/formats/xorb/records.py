@@ -28,16 +28,16 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)` of the xorb."""
+"""Function that reads the bytes `[start, stop)` of the xorb."""
 
 ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-"""Reads several ranges of the xorb."""
+"""Function that reads several ranges of the xorb, in order."""
 
 BATCH = 4 * 1024 * 1024
-"""Bytes of neighbouring records that are read at once."""
+"""Bytes of neighbouring records read per request."""
 
 LONGEST_RECORD = HEADER_SIZE + (1 << 24) - 1
-"""Bytes of a record: its header states the stored bytes of the chunk in 24 bits."""
+"""Longest record in bytes: the stored size in the header has 24 bits."""
 
 _PIECE = 1 << 20  # bytes read at once while walking
 
@@ -149,20 +149,20 @@ def is_info_start(rest: bytes) -> bool:
 
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
     if len(head) < HEADER_SIZE:
-        message = f"chunk {number}: its header takes {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
+        message = f"chunk {number}: its header needs {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
         return Truncated(message, span=Span("", at, size))
     header = CHUNK_HEADER.read_one(head)
     stop = at + HEADER_SIZE + read_u24(header["compressed_size"])
     fault = header_fault(header, -1, -1)
     if not fault and not read_u24(header["uncompressed_size"]):
-        fault = "its header declares no bytes; a chunk has at least one"
+        fault = "its header declares 0 bytes; a chunk has at least 1"
     if not fault and number == MAX_CHUNKS:
         fault = f"a xorb has at most {MAX_CHUNKS:,} chunks"
     if fault:
         kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
         return kind(f"chunk {number}: {fault}", span=Span("", at, at + HEADER_SIZE))
     if stop > size:
-        message = f"chunk {number}: its record takes {plural(stop - at, 'byte')}; {size - at:,} are left"
+        message = f"chunk {number}: its record needs {plural(stop - at, 'byte')}; {size - at:,} are left"
         return Truncated(message, span=Span("", at, size))
     return None
 

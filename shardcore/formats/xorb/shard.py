@@ -97,7 +97,7 @@ class XorbShard(FileShard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
-        absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
+        absent = "Key not found. " if trace is not None and trace.ref is None else ""
         from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
 
         return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
@@ -152,9 +152,9 @@ def detect(source: PrefetchedSource) -> Verdict | None:
         return None
     start = _info_start(source)
     if start >= 0 and source.read(start, start + len(IDENT)) == IDENT:
-        return Verdict(Certainty.MAGIC, "ident XETBLOB at the offset that the length at the end gives")
+        return Verdict(Certainty.MAGIC, "ident XETBLOB at the offset given by the last 4 bytes")
     if _first_fits(source) and IDENT in source.read_last(min(source.size, 65536)):
-        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not at the offset that the length gives")
+        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not at the offset given by the last 4 bytes")
     return None
 
 

@@ -31,18 +31,18 @@ from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 SHOWN = 18
-"""Chunks that are drawn at once: each is on both rulers, and has a band between them."""
+"""Number of chunks drawn."""
 
 _SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
 _LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
 Place = Callable[[int], tuple[Span, ...]]
-"""The bytes that a plain byte of a chunk stands for."""
+"""Function that returns the spans of an uncompressed byte, by its offset in the drawing."""
 
 SUMS = 6
-"""Records whose sizes are summed up."""
+"""Number of records in the table of sums."""
 
 _COLUMNS = 7
-"""Numbers of four bytes whose bytes are drawn, as they are and in lanes."""
+"""Number of four-byte numbers drawn."""
 
 
 def sums_figure(records: Records, number: int) -> Table:
@@ -66,7 +66,7 @@ class _ChunkSketch:
         self._file = file
         self._absent = absent
         last = max(file.records.count - 1, 0)
-        doc = "Which chunk is looked at."
+        doc = "Chunk to draw."
         chunk = Control("chunk", "Chunk", ControlKind.SLIDER, min(number, last), 0, last, doc=doc, follows="row")
         self.controls = (chunk, *self.more)
 
@@ -96,7 +96,7 @@ class RecordsSketch(_ChunkSketch):
             bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
             lower.append(Item(codec, (span,), span.start, span.size, tone, doc, f"stored {one}", here))
         first = lower[0].at
-        # One scale for both, so that their widths can be compared.
+        # The same scale, so that widths can be compared.
         wide = max(plain[-1] - plain[0], lower[-1].at + lower[-1].size - first, 1)
         figure = Ribbon(
             "Chunks and their records, to one scale",
@@ -106,7 +106,7 @@ class RecordsSketch(_ChunkSketch):
         )
         caption = (
             f"{self._absent}Each chunk is stored uncompressed (none), as LZ4, or as LZ4 of its four byte planes "
-            "(bg4). Both rulers have one scale: a record that is narrower than its chunk was compressed."
+            "(bg4). Both rulers have the same scale: a record that is narrower than its chunk was compressed."
         )
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
@@ -116,7 +116,7 @@ class BytePlanesSketch(_ChunkSketch):
 
     name = "lanes"
     title = "Byte planes"
-    more = (Control("first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
+    more = (Control("first", "First number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         wanted = chosen(self.controls, values)
@@ -135,13 +135,13 @@ class BytePlanesSketch(_ChunkSketch):
             return (Span(source, start, start + 1),)
 
         figures = (_in_order(part, place), _in_lanes(part, place)) if part else ()
-        used = "It is stored so." if scheme == Scheme.BG4_LZ4 else "It is not stored so: another way was smaller."
+        used = "It is stored in this form." if scheme == Scheme.BG4_LZ4 else "It is stored in another form."
         caption = (
-            f"{self._absent}Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats "
-            f"above all), so a plane has long runs, and LZ4 makes runs short. {used}"
+            f"{self._absent}Bytes at the same offset of neighbouring numbers are often equal (sign and exponent of "
+            f"floats), so a byte plane has long runs, which LZ4 compresses well. {used}"
         )
         more = max(len(data) - len(part), 0)
-        runs = {Tone.HIT: "equal bytes side by side"}
+        runs = {Tone.HIT: "equal neighbours"}
         return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
@@ -165,7 +165,7 @@ def _in_order(data: bytes, place: Place) -> Cells:
         )
         for at, byte in enumerate(data)
     )
-    title = "As they are: numbers of four bytes, one after the other"
+    title = "In file order: numbers of four bytes"
     return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
 
 
@@ -181,5 +181,5 @@ def _in_lanes(data: bytes, place: Place) -> Cells:
             of = column * GROUPS + lane
             items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"plane byte {of}"))
     names = tuple(f"plane {lane}" for lane in range(GROUPS))
-    title = "In four byte planes: all first bytes, then all second ones …"
+    title = "In byte planes: all first bytes, then all second bytes …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

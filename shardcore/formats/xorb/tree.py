@@ -46,7 +46,7 @@ class XorbTree:
             TAIL: lambda section: replace(section_leaf(section, FieldRole.UNKNOWN), error=TAIL_FAULT),
         }
         if damage is not None:
-            # What follows the records that could be followed is nobody's because of the damage.
+            # Bytes after the last readable record belong to no section because of the damage.
             makers["unknown"] = lambda section: replace(section_leaf(section), error=damage.message)
         span = Span("", 0, self.file.source.size)
         return Node(

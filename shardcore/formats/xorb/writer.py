@@ -54,7 +54,7 @@ class XorbWriter(Writer):
                 self._packer.add(chunk, chunk_hash(chunk))
                 self._content += len(chunk)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound xorb.
+            # After a failed input the xorb stays valid: its chunks are dropped.
             self._content -= self._packer.unpacked
             self._packer.forget(count)
             self._content += self._packer.unpacked
@@ -94,7 +94,7 @@ class XorbWriter(Writer):
 
     def _packed(self) -> PackedXorb:
         if not len(self._packer):
-            raise UsageError("a xorb has at least one chunk: there was no content")
+            raise UsageError("a xorb needs at least one chunk; nothing was added")
         return self._packer.plan()
 
     def _complete(self) -> None:
