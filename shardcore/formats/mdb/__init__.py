@@ -1,4 +1,4 @@
-"""Xet MDB shards: an index of files, xorbs and chunks."""
+"""The format `mdb`: Xet shards, an index of files, xorbs and chunks."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily

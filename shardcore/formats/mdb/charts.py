@@ -1,4 +1,4 @@
-"""Uses of the bytes of an MDB shard, and distribution of its keys and chunks."""
+"""Charts of an MDB shard: use of the file's bytes, distribution of keys, chunks per xorb, segments per file."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def _records(section: WalkedSection) -> list[Share]:
 
 
 def loads(file: MdbFile) -> tuple[LoadSource, ...]:
+    """Return the three distributions; each loads the index, so the whole shard is read."""
     reads = 0 if file.index is not None else file.source.size
     return (
         LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),

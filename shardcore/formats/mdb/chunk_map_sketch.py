@@ -1,4 +1,4 @@
-"""Files above, xorbs below, a band for each segment: how files are put together, and what they share."""
+"""Drawing of files above xorbs with a band per segment: how files are built and what they share."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ WHOLE = 12
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
+    """Neighbouring chunks `[first, last)` of one xorb, drawn side by side from `at` on.
+
+    `number` and `count` are -1 if the shard does not list the xorb; `size` is then estimated from the segments.
+    `starts` has the start of each chunk relative to `at`, and the end of the last one.
+    """
+
     xorb: bytes
     number: int
     count: int
@@ -46,6 +52,11 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
+    """Chunks `[first, last)` used by the same segments, `users`; `span` is None if the shard does not list the xorb.
+
+    With too many cuts, a user may use only a part of them.
+    """
+
     xorb: int
     first: int
     last: int
@@ -56,6 +67,7 @@ class ChunkRun:
 
 
 def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
+    """Return the parts of xorbs that the segments use, in order of first use."""
     index = scene.index
     ranges: dict[bytes, list[tuple[int, int, int]]] = {}
     for number in segments:
@@ -107,6 +119,7 @@ def _shelf(
 
 
 def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[ChunkRun]:
+    """Return at most `most` runs: single chunks if they fit, otherwise the chunks between two segment ends."""
     single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
     pieces: list[ChunkRun] = []
     each = most // max(len(shelves), 1)
@@ -151,12 +164,15 @@ _LARGER = 12  # a file so many times as large leaves no room for the one in ques
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
+    """A drawn file: its drawn segments, counted over all files, and the number of all its segments."""
+
     number: int
     segments: range
     count: int
 
 
 def files_around(scene: MdbScene, number: int) -> list[Drawn]:
+    """Return the files drawn with file `number`, in record order: those that share chunks or xorbs with it first."""
     bounds, sizes = scene.index.files.bounds, scene.index.file_sizes
     first, last = bounds[number : number + 2].tolist()
     drawn = [Drawn(number, range(first, min(last, first + FIRST_SEGMENTS)), last - first)]
@@ -183,6 +199,7 @@ def _xorbs(scene: MdbScene, segments: range) -> set[bytes]:
 
 
 def _others(scene: MdbScene, segments: range) -> Iterator[int]:
+    """Yield other files: first those that share chunks with the segments, then xorbs, then any; may repeat."""
     near: list[NDArray[np.int64]] = []
     used = sorted(_xorbs(scene, segments))[:MOST_XORBS]
     firsts, lasts = scene.edges

@@ -1,4 +1,4 @@
-"""Insert 10 bytes: what has to be stored again when a file is cut at fixed places, and when its content says where."""
+"""Drawing *Insert 10 bytes*: what must be stored again with fixed and with content-defined chunk boundaries."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _TOP_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """Rule of chunk boundaries. `finer` divides the limits of Xet, a power of two up to `FINEST`."""
+
     finer: int = 1
 
     @property
@@ -46,12 +48,14 @@ class Rule:
 
     @property
     def bits(self) -> int:
+        """Number of top bits of the rolling hash that must be 0 at a cut; 16 in Xet."""
         return _TOP_BITS - (self.finer.bit_length() - 1)
 
     def candidates(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         return np.flatnonzero(hashes < np.uint64(1 << (64 - self.bits))) + 1
 
     def ends(self, candidates: Sequence[int], size: int) -> list[int]:
+        """Return the chunk ends by the rule of `shardcore.codecs.xet.chunker.cut_ends`."""
         found, start = [], 0
         for end in (*candidates, size):
             while end - start > self.most:
@@ -67,6 +71,7 @@ class Rule:
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
+    """Return the least fine rule that cuts the content into `several` pieces; otherwise the finest one."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -81,6 +86,7 @@ class Cut:
         self._candidates = self.rule.candidates(hashes)
 
     def with_inserted(self, place: int, new: bytes) -> tuple[bytes, list[int]]:
+        """Return the content with bytes inserted, and its chunk ends; only bytes near `place` are hashed again."""
         data = self.data[:place] + new + self.data[place:]
         begin, until = max(place - WINDOW, 0), min(place + len(new) + WINDOW, len(data))
         near = self.rule.candidates(rolling(np.frombuffer(data, np.uint8, until - begin, begin))) + begin
@@ -156,6 +162,7 @@ class CutsSketch:
 
 
 def cuts_drawing(cut: Cut, place: int) -> Drawing:
+    """Return four rulers: fixed and content-defined cuts, before and after inserting at `place`."""
     rule, size = cut.rule, len(cut.data)
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
@@ -180,6 +187,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
+    """Return the pieces around a place, the byte range they cover, and the number of pieces left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
     first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)

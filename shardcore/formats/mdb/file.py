@@ -1,4 +1,4 @@
-"""The file of a shard: its bytes, where its parts lie, and its index once that is read."""
+"""The file of an MDB shard: source, parts, and the index once it is loaded."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ READ_AT_ONCE = 16 * 1024 * 1024
 
 
 class MdbFile:
+    """Source, parts, index and xorbs of a shard.
+
+    `footer_fields` is empty without a footer, `footer_damage` the error in it. `sections` tile the file. `fetch_xorb`
+    fetches whole xorbs while all files are read, and is None otherwise.
+    """
+
     def __init__(
         self,
         source: Source,
@@ -52,6 +58,7 @@ class MdbFile:
 
     @property
     def index(self) -> MdbIndex | None:
+        """The index, or None before `load`; never reads."""
         return self._index.value
 
     @property
@@ -68,11 +75,13 @@ class MdbFile:
 
     @property
     def damage(self) -> FormatError | None:
+        """Error that hides objects: in the footer, or (once the index is loaded) in a section."""
         index = self.index
         return self.footer_damage or (index.damage if index is not None else None)
 
     @property
     def declared_objects(self) -> int | None:
+        """Number of objects by the index or by the lookup tables; None if neither has it."""
         index = self.index
         if index is not None:
             return sum(index.counts)
@@ -80,26 +89,37 @@ class MdbFile:
         return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def links(self) -> Iterator[Links]:
+        """Yield the references to records from segments and lookup tables; none before the index is loaded."""
         if (index := self.index) is not None:
             yield index.segment_links
             for table in self.geometry.tables.values():
                 yield index.entry_links(table)
 
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
+        """Return the index; the first call reads the whole file, charged to `look`, and walks both sections.
+
+        A section that breaks off is no error here: `damage` reports it.
+
+        Raises:
+            LimitExceeded: The file is over 256 MiB.
+        """
         source = self.source if look is None else look.meter(self.source)
         return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
 
     def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
+        """Return the bytes `[start, stop)`; no request once the index is loaded."""
         index = self.index
         if index is not None:
             return index.data[start:stop]
         return (self.source if look is None else look.meter(self.source)).read(start, stop)
 
     def close(self) -> None:
+        """Close the file, but not the xorbs: a data set shares them."""
         self.source.close()
 
 
 def read_whole(source: Source, progress: Progress) -> bytes:
+    """Return the whole file; raise LimitExceeded above 256 MiB."""
     size = source.size
     if size > MAX_INDEX_SIZE:
         raise LimitExceeded(

@@ -1,4 +1,4 @@
-"""Locations of the parts of a shard, and the rules of its records, tables and sections, stated once."""
+"""Parts of a shard and their offsets, with the rules for records, tables and sections."""
 
 from __future__ import annotations
 
@@ -73,6 +73,11 @@ class LookupTable:
 
 @dataclass(frozen=True, slots=True)
 class MdbGeometry:
+    """Header, footer (None in the upload form) and parts of a shard.
+
+    `file_info` and `cas_info` are byte ranges, half-open; `tables` has the lookup tables that are not empty.
+    """
+
     size: int
     header: dict[str, Any]
     footer: dict[str, Any] | None
@@ -82,6 +87,7 @@ class MdbGeometry:
 
     @property
     def key(self) -> bytes:
+        """HMAC key of the chunk hashes ("HMAC Key Protection"); all zero means no key."""
         return ZERO if self.footer is None else bytes(self.footer["chunk_hash_hmac_key"])
 
     @property
@@ -91,6 +97,7 @@ class MdbGeometry:
 
     @property
     def flavour(self) -> str:
+        """Use of the shard, derived from its parts: full, session, minimal, global dedup answer or upload form."""
         footer = self.footer
         if footer is None:
             return UPLOAD
@@ -107,6 +114,10 @@ class MdbGeometry:
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
+        """Return the header record and the record with the full hash; None if they are outside the section.
+
+        `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
+        """
         start, stop = self.section(kind)
         header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
         if place + RECORD_SIZE > stop:
@@ -115,6 +126,7 @@ class MdbGeometry:
 
 
 def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
+    """Return the non-empty parts of the shard as sections; they may overlap in a damaged file."""
     parts = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
         Section(FILE_INFO, SectionRole.INDEX, *geometry.file_info, SENTENCES[FILE_INFO]),
@@ -130,6 +142,13 @@ def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
 
 
 def read_header(data: bytes) -> dict[str, Any]:
+    """Return the fields of the header ("1. Header").
+
+    Raises:
+        BadMagic: The tag differs.
+        Unsupported: The version is not 2.
+        FormatError: The header is truncated, or `footer_size` is neither 0 nor 200.
+    """
     if data[: len(TAG)] != TAG[: len(data)]:
         raise BadMagic(
             "not an MDB shard: it does not begin with the tag HFRepoMetaData", span=Span("", 0, min(len(data), 32))
@@ -146,6 +165,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def read_footer(data: bytes, size: int) -> dict[str, Any]:
+    """Return the unchecked footer fields; raise Truncated if the file is too short for a footer."""
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(
             f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
@@ -155,6 +175,12 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
 
 
 def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeometry:
+    """Check the footer and return the parts that it declares.
+
+    Raises:
+        Unsupported: The footer version is not 1.
+        FormatError: `footer_offset` is wrong, offsets decrease, or a table does not fit.
+    """
     where = size - FOOTER_SIZE
 
     def place(name: str) -> Span:
@@ -189,12 +215,14 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeom
 
 
 def block_fault(what: str, records: int, left: int) -> str:
+    """Return an error text if a block of `records` exceeds the `left` records of its section, else ""."""
     if records <= left:
         return ""
     return f"a {what} of {plural(records, 'record')} does not fit: {plural(left, 'is', 'are')} left in its section"
 
 
 def range_fault(first: int, last: int, count: int) -> str:
+    """Return an error text for an invalid chunk range `[first, last)`, else ""; `count` is -1 if unknown."""
     if first >= last:
         return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
     return f"it names chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
@@ -205,4 +233,5 @@ def size_fault(size: int, total: int) -> str:
 
 
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the entries whose key is below the previous one: tables must be sorted."""
     return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

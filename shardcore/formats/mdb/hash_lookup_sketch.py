@@ -1,4 +1,4 @@
-"""The short entrance: the first 16 digits of a hash, the rows of the table around them, the record, the whole hash."""
+"""Drawing *Hash lookup*: the first 16 digits of a hash, the table rows around them, the record, the full hash."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class HashLookupSketch:
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
     def _sought(self) -> tuple[str, bytes]:
+        """Return kind and stored hash of the requested key, or of the first file or xorb."""
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.geometry.key
         if key is not None and key.kind == CHUNK:
@@ -125,6 +126,7 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
+    """Return the table rows around row `at`, the place of `key`; `first` is the number of `rows[0]`."""
     shown = window(len(rows), at - first, _ROWS)
     chunks = table.kind == CHUNK
     lines = []
@@ -151,6 +153,7 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
 
 
 def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], key: int) -> Ruler:
+    """Return the steps of a binary search for `key` in the entries read; `first` is the number of `keys[0]`."""
     low, high, items = first, first + len(keys), list[Item]()
     while low < high:
         middle = (low + high) // 2

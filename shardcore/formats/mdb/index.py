@@ -1,4 +1,4 @@
-"""A shard that is wholly in memory: its walked sections, its tables, and what follows from them, as columns."""
+"""Index of a shard held in memory: both sections walked, lookup tables, and columns derived from them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class MdbIndex:
+    """The whole shard in memory; derived columns are computed on first use and kept."""
+
     def __init__(self, data: bytes, geometry: MdbGeometry, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
         self.geometry = geometry
@@ -49,6 +51,7 @@ class MdbIndex:
 
     @property
     def counts(self) -> tuple[int, int, int]:
+        """Number of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
@@ -62,12 +65,14 @@ class MdbIndex:
         return self.first_row(kind) + self.section(kind).block_of(record)
 
     def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
+        """Return the row that a lookup table entry refers to; None if it is no header or past the end of its xorb."""
         block = self.section(kind).block_of(record)
         if block < 0 or chunk >= self.section(kind).counts[block]:
             return None
         return self.row_of(kind, record, chunk)
 
     def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
+        """Return the rows of stored hashes, shape `(m, 32)`; -1 if not found."""
         known, section = self.maps[kind], self.section(kind)
         at = known.find(section, wanted)
         if not len(known.records):
@@ -98,6 +103,7 @@ class MdbIndex:
 
     @cached_property
     def segment_xorbs(self) -> NDArray[np.int64]:
+        """Number of the xorb per segment; -1 if this shard does not describe it."""
         known = header_map(self.xorbs)
         at = known.find(self.xorbs, self.segments["cas_hash"])
         if not len(known.records):
@@ -112,6 +118,7 @@ class MdbIndex:
 
     @cached_property
     def segment_sums(self) -> NDArray[np.int64]:
+        """Sum of the chunk sizes per segment; -1 if unknown or the range is invalid."""
         sums = np.full(len(self.segments), -1, np.int64)
         sure = (self.segment_xorbs >= 0) & ~self.segment_faults
         first = self.xorbs.bounds[self.segment_xorbs[sure]]
@@ -122,6 +129,7 @@ class MdbIndex:
 
     @cached_property
     def segment_faults(self) -> NDArray[np.bool_]:
+        """Mask of segments with an invalid range; in an unlisted xorb only the order can be checked."""
         start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
         known = self.segment_xorbs >= 0
         limits = np.full(len(start), 1 << 32, np.int64)
@@ -131,12 +139,14 @@ class MdbIndex:
 
     @cached_property
     def wrong_segments(self) -> NDArray[np.bool_]:
+        """Mask of segments that no reader can follow: invalid range, or a size that differs from its chunks."""
         sums = self.segment_sums
         wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
     def misnamed_files(self) -> NDArray[np.bool_]:
+        """Mask of files with an impossible hash: zero with segments, or not zero without."""
         named = self.files.hashes[self.files.headers].any(axis=1)
         misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
         return misnamed
@@ -196,6 +206,7 @@ class MdbIndex:
         return Links(starts, stops, pointer)
 
     def entry_links(self, table: LookupTable) -> Links:
+        """Return the references of a lookup table: to all records of a file or xorb, or to the chunk record."""
         rows, section = self.table_rows(table.kind), self.section(table.kind)
         first = rows["index"].astype(np.int64)
         if table.kind == CHUNK:
@@ -221,6 +232,7 @@ class MdbIndex:
 
     @cached_property
     def maps(self) -> dict[str, KeyMap]:
+        """Map used by lookups, per kind: from the lookup table, or computed from the section if there is none."""
         maps = {kind: found for kind, (found, _) in self.tables.items()}
         for kind in set(KINDS) - maps.keys():
             maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
@@ -231,6 +243,7 @@ _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")
 
 
 def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
+    """Walk both sections at the offsets in the footer; O(n) in the size of the shard."""
     view = memoryview(data)
     files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
     xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
@@ -238,6 +251,7 @@ def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
+    """Walk the sections without a footer: their end marks show where they end, at `stop` at the latest."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)

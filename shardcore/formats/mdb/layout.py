@@ -1,9 +1,8 @@
-"""The bytes of an MDB shard, stated once.
+"""Byte layout of an MDB shard.
 
-Order in the file: header, file info section, xorb info (CAS info) section, file, xorb and chunk lookup table, footer.
-Both sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
-little-endian. Names are those of the published page; where it states "reserved" but writers store something, the
-name is the one of the reference source, and the sentence states it.
+Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
+Both sections are 48-byte records, and positions in them count records. All numbers are little-endian. Names are
+those of the published page; for bytes that it calls reserved but writers use, those of the reference source.
 """
 
 from __future__ import annotations
@@ -316,6 +315,7 @@ FOOTER_SIZE = FOOTER.size
 
 
 def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of records per file ("File Info Section Layout"): 1 + n or 2n, plus 1 with metadata."""
     flags = headers["file_flags"]
     count = headers["num_entries"].astype(np.int64)
     verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)

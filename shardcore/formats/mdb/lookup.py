@@ -1,7 +1,7 @@
-"""Finding a file, a xorb or a chunk by its hash: one code path, which also reports its steps.
+"""Lookup of files, xorbs and chunks by hash; the same code produces the trace.
 
-With a lookup table: the entries whose key is the first word of the hash, then the record of each, whose 32 bytes
-decide. Without one: the section is walked once. Under an HMAC key a chunk's plain hash is keyed first.
+With a lookup table: search the first word of the hash, then compare the full hash in each record found.
+Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.
 """
 
 from __future__ import annotations
@@ -55,6 +55,14 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 def search(
     read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
 ) -> tuple[int, NDArray[Any]]:
+    """Return the number of the first entry with a key (or its insertion point), and all rows with the key.
+
+    Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
+    `_GUESSES` misses it falls back to bisection. The last piece read is appended to `seen`: first entry, keys.
+
+    Raises:
+        FormatError: The table is not sorted where it was read.
+    """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
     low_key, high_key, tries = 0, 1 << 64, 0
@@ -101,6 +109,8 @@ _MANY = 64  # entries of one key that are looked at one by one
 
 @dataclass(frozen=True, slots=True)
 class MdbKey:
+    """Parsed key; `raw` is the hash as given, before it is keyed."""
+
     kind: str
     raw: bytes
 
@@ -114,6 +124,11 @@ KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """Record that a key leads to, counted from the start of its section.
+
+    `chunk` is -1 for files and xorbs, `row` (of the table) is -1 if it was found by walking.
+    """
+
     record: int
     chunk: int
     row: int
@@ -130,6 +145,7 @@ class MdbLookup:
 
     @staticmethod
     def parse(text: str) -> MdbKey:
+        """Parse `<hash>`, `xorb:<hash>` or `chunk:<hash>`; raise UsageError for anything else."""
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
             raise UsageError(f"no kind {short(kind)}; {_FORMS}")
@@ -139,6 +155,12 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
+        """Return the first object with this key; a trace continues into the xorbs if they can be found.
+
+        Raises:
+            KeyAbsent: There is none.
+            FormatError: A table or record on the way is damaged.
+        """
         ref = next(self._each(key, look), None)
         if ref is None:
             self._check_missed(key)
@@ -148,6 +170,7 @@ class MdbLookup:
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
+        """Raise FormatError if a record has the hash but no table entry refers to it; makes no request."""
         table, index, source = self.file.geometry.tables.get(key.kind), self.file.index, self.file.source
         if table is None:
             return
@@ -171,6 +194,7 @@ class MdbLookup:
         return tuple(self._each(key, Look()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
+        """Return the row per key, vectorised; -1 if not found. Loads the index."""
         rows = np.full(len(keys), -1, np.int64)
         index = self.file.load()
         for kind in KINDS:
@@ -360,6 +384,7 @@ def _after(span: Span, header: Span) -> Span:
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
+    """Return the header record and the record with the hash; usually one request. For a file both are its block."""
     if kind == FILE:
         data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
         return data, data

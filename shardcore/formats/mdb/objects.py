@@ -1,6 +1,6 @@
-"""The objects of a shard: files, xorbs and chunks, in the order of their records.
+"""The objects of a shard: files, xorbs and chunks, in record order.
 
-What a shard holds of them are recipes: their bytes lie in xorbs, so all but empty files are external.
+The shard has only their recipes: the bytes are in xorbs, so all objects but empty files are external.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True)
 class FileBlock:
+    """The records of one file, from offset `start` on.
+
+    `segments` are rows of `FILE_ENTRY`; `ranges` has a range hash per segment, shape `(n, 32)`. `ranges` and `sha256`
+    are None without verification entries or metadata.
+    """
+
     start: int
     header: dict[str, Any]
     segments: NDArray[Any]
@@ -65,6 +71,7 @@ class FileBlock:
 
     @property
     def references(self) -> int:
+        """Number of chunks in all segments; repeated chunks count each time."""
         ends, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
         return int(np.maximum(ends - starts, 0).sum())
 
@@ -89,6 +96,10 @@ class FileBlock:
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
+    """Read the records of one file: one request up to some 1,300 records, otherwise two.
+
+    Raises Truncated if they exceed `limit`, the end of the File Info Section.
+    """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
     rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
     header = FILE_HEADER.values(rows[0])
@@ -169,6 +180,8 @@ def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: 
 
 
 class MdbObjects(Objects):
+    """All files, then all xorbs, then all chunks, in record order. Every access loads the index."""
+
     kinds = KINDS
     inner_kinds = frozenset({"xorb", "chunk"})
     codecs = (CODEC,)
@@ -184,6 +197,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of rows; `start` and `stop` are those of the records, as the content is in xorbs."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)

@@ -1,4 +1,4 @@
-"""Behaviour of the reference reader on damage, by its source."""
+"""Behaviour of hf-xet on damaged shards, from its source."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 

@@ -1,4 +1,4 @@
-"""Metadata of an object in a shard; and the location of its bytes in the xorbs, for a trace."""
+"""Recipe of an object as JSON, and the steps of a trace that follow it into the xorbs."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def _chunks(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[dict[s
 
 
 def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries."""
     name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
     if count <= AT_ONCE:
         yield indented(recipe_of(file, ref)).encode() + b"\n"
@@ -77,6 +78,7 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def indented(value: Any, level: int = 1) -> str:
+    """Return `json.dumps(value, indent=1)`; faster for many small values."""
     if isinstance(value, dict) and value:
         items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
     elif isinstance(value, list) and value:
@@ -88,6 +90,7 @@ def indented(value: Any, level: int = 1) -> str:
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+    """Add steps for the content of an object; missing or corrupt xorbs are reported as steps, not raised."""
     if ref.kind == FILE:
         _tell_file(file, ref, look)
     else:
@@ -147,6 +150,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
+    """Add a step for a chunk range of a xorb; return whether the xorb could be read."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)

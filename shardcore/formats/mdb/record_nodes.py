@@ -1,4 +1,4 @@
-"""The nodes of the two sections of records: files with their segments, xorbs with their chunks."""
+"""Tree nodes of the two sections: files with segments, xorbs with chunks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from shardcore.model.span import Span
 
 
 class Blocks(Extents):
+    """The blocks of a walked section, its end mark, and the unread rest up to byte `stop`."""
+
     def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int, xorbs: Xorbs) -> None:
         self.walked = walked
         self.xorbs = xorbs
@@ -65,6 +67,7 @@ class Blocks(Extents):
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
     def runs(self, start: int, stop: int) -> Runs:
+        """Return the fields of all records in `[start, stop)`, by record kind: one block can be most of a file."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])

@@ -1,4 +1,4 @@
-"""References to bytes of a xorb that a shard describes."""
+"""References from a shard to bytes in a xorb."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from shardcore.model.span import Span
 
 
 def gather(file: MdbFile, into: ReferenceCollector) -> None:
+    """Collect the chunk records and segments that refer to a range of a xorb; nothing before the index is loaded."""
     index, name = file.index, SourceName.parse(into.span.source)
     if index is None or not name.path.startswith(SPAN_PREFIX) or name.stretches:
         return

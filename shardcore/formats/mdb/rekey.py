@@ -1,4 +1,4 @@
-"""A shard again with its chunk hashes under an HMAC key, and another expiry; all else stays byte for byte."""
+"""Rekeying: copies a shard with its chunk hashes under an HMAC key, or with another expiry."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
+    """Write a copy of a shard under an HMAC key, with another expiry, or both; all other bytes stay the same.
+
+    Args:
+        shard: The shard; it does not change.
+        target: Path of the new file.
+        key: The HMAC key, 64 hex digits; empty to keep the chunk hashes.
+        expiry: An ISO date, Unix seconds or `none`; empty to keep the expiry.
+        force: Replace an existing file.
+
+    Raises:
+        UsageError: Nothing to change, the shard is keyed already or has no footer, or the target is not allowed.
+        FormatError: The shard is damaged.
+    """
     if not key and not expiry:
         raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")
     check_other_file(shard.source, target)
@@ -61,6 +74,7 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
 
 
 def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
+    """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
     index = file.load()
     start, stop = file.geometry.cas_info
     section = data[start:stop].reshape(-1, RECORD_SIZE)

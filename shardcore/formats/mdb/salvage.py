@@ -1,7 +1,6 @@
-"""Salvage of a damaged MDB shard: its sections are records that need neither tables nor footer.
+"""Recovery from a damaged shard: the sections can be read without tables and footer.
 
-A shard holds no contents: a file is saved as what the xorbs within reach make of it, which its hashes vouch for, or
-else as its recipe. Where the header is damaged, the records are read as they follow it.
+A file is recovered from its xorbs, checked by its hashes, or else as its recipe. A damaged header is replaced.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
+    """Return whether all xorbs of a file exist, caching the missing ones in `away`; a corrupt xorb exists."""
     segments = ref.extras["segments"]
     if not len(segments):
         return True

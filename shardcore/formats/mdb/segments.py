@@ -1,4 +1,4 @@
-"""The segments of a file, as mappings that are created when the user looks: a file can have hundreds of thousands."""
+"""Segments of a file as lazily created mappings: a file can have hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ AT_ONCE = 4096
 
 
 class Segments(Sequence[dict[str, Any]]):
+    """Sequence over rows of `FILE_ENTRY`; each item has `xorb`, `start`, `end` (chunks, half-open) and `bytes`."""
+
     def __init__(self, rows: NDArray[Any]) -> None:
         self._rows = rows
 

@@ -1,4 +1,4 @@
-"""An MDB shard: how it is recognised and opened, and what it answers."""
+"""Detecting and opening MDB shards, and the shard object."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ _WHY = "tag HFRepoMetaData"
 
 
 class MdbShard(FileShard):
+    """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
+
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -68,6 +70,7 @@ class MdbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
+        """Error that hides objects; a section that breaks off is reported once the index is loaded."""
         return self.file.damage
 
     @property
@@ -90,6 +93,7 @@ class MdbShard(FileShard):
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the content from the xorbs; every stored hash is checked."""
         return stream(self.file, ref)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
@@ -100,6 +104,7 @@ class MdbShard(FileShard):
         return True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Read a range of the content; only the chunks that overlap it are read and decompressed."""
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
@@ -115,6 +120,7 @@ class MdbShard(FileShard):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """The expiry in Unix seconds, and whether there is an HMAC key, which a rewrite would lose."""
         settings: dict[str, Any] = {}
         if (expiry := (self.file.geometry.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
             settings["expiry"] = str(expiry)
@@ -124,6 +130,7 @@ class MdbShard(FileShard):
         return settings
 
     def reading_all(self) -> XorbFetch:
+        """Return the context for reading all files: a xorb of which at least half is needed is fetched whole."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
 
@@ -139,6 +146,7 @@ class MdbShard(FileShard):
             self.file.xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:
+        """Return `xorb:<hash>`, a xorb, or `xorb:<hash>@start-stop`, one of its chunks, decompressed."""
         return self.file.xorbs.part(name) or super()._part(name)
 
 
@@ -160,6 +168,11 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
+    """Open a shard with two reads, the first and the last bytes; without a footer, read it whole.
+
+    Raises:
+        FormatError: Header or footer are invalid.
+    """
     size = source.size
     head = source.head(HEADER.size)
     if len(head) == HEADER.size and head.startswith(TAG):
@@ -189,6 +202,10 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
+    """Open a shard whose footer is invalid: the end marks of the sections tell where they end.
+
+    The last 200 bytes count as a footer only if its version or `footer_offset` is right.
+    """
     data = read_whole(source, progress)
     index = discover(data, header, len(data))
     if index.damage is None and index.xorbs.stop_byte == len(data):

@@ -1,4 +1,4 @@
-"""The node tree of a shard: header, records, lookup tables whose every row is a link, footer."""
+"""Node tree of a shard: header, records, lookup tables, footer."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ def date_text(seconds: int) -> str:
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
+    """Return a key expiry as text ("Shard Key Expiry"); `now` defaults to the clock."""
     if seconds == NO_EXPIRY:
         return "never expires"
     if seconds == 0:

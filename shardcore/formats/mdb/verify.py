@@ -1,4 +1,4 @@
-"""Verification of a shard: what each depth checks is stored in `docs/formats/mdb.md`."""
+"""Verification of a shard; `docs/formats/mdb.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, code: str) -> Iterator[int]:
+    """Yield the first numbers; add one finding with the count of the others."""
     yield from numbers[:LISTED].tolist()
     if len(numbers) > LISTED:
         findings.add(
@@ -181,6 +182,7 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
+    """Check the SHA-256 of files without segments, whose content is never read."""
     flags = section.rows(FILE_HEADER)["file_flags"][section.headers]
     empty = (section.counts == 0) & ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0)
     records = section.ends[empty] - 1
@@ -263,6 +265,7 @@ def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield half-open ranges of blocks with about `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before each."""
     first, count = 0, len(totals) - 1
     while first < count:
         last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
@@ -293,6 +296,7 @@ def _check_roots(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progress) -> None:
+    """Check range and file hashes of files whose xorbs are all described in this shard, within the work limit."""
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
@@ -317,6 +321,7 @@ def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np
 
 
 def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
+    """Check the files `[first, last)`; `known` masks the segments with known chunk hashes."""
     section = index.files
     low, high = int(section.bounds[first]), int(section.bounds[last])
     segments = low + np.flatnonzero(known[low:high])

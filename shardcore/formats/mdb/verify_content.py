@@ -1,4 +1,4 @@
-"""Verification with the xorbs at hand: every chunk, range, file and SHA-256 from the bytes themselves."""
+"""Verification of the content: chunks, ranges, files and SHA-256 from the bytes in the xorbs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,15 @@ LOOKED_FOR = 1000
 
 
 def most_references(size: int) -> int:
+    """Return how many chunks a file may name to be checked: their hashes are in memory at once."""
     return 200_000 + size // 16
 
 
 def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> int:
+    """Read every file, then the chunks that no file uses; missing xorbs become notes.
+
+    Returns the number of files, xorbs and chunks whose bytes were hashed or that have none.
+    """
     used = np.zeros(len(index.chunks), bool)
     lost_segments, lost_xorbs = _out_of_reach(file, index, findings)
     files, xorbs, _ = index.counts
@@ -65,6 +70,10 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return masks of the segments and xorbs whose xorb is missing; each xorb is searched once.
+
+    After `LOOKED_FOR` misses with hardly any hit, the others count as missing.
+    """
     named = [index.segments["cas_hash"], index.xorb_headers["cas_hash"]]
     whole = np.ascontiguousarray(np.concatenate(named)).view("S32").ravel()
     _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
@@ -121,6 +130,7 @@ def _check_file(
 
 
 def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], findings: Findings) -> None:
+    """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
     text = to_text(index.xorb_values(number)["cas_hash"])
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))

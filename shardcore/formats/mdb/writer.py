@@ -1,4 +1,4 @@
-"""Writing a shard, and the xorbs with the content of its files."""
+"""Writer of shards, and of the xorbs with their content."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ WORTH_A_THREAD = 256 * 1024
 
 
 class XorbOutput:
+    """Writes xorbs into the target's folder for xorbs, or into a separate `folder`; `written` lists the latter."""
+
     def __init__(self, output: Output, folder: str) -> None:
         self._apart: Output | None = None
         self._prefix = f"{IN_STORE if output.folder else BESIDE}/"
@@ -80,6 +82,7 @@ class XorbOutput:
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
+        """Name a complete xorb and return True; return False if that xorb exists already."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True
@@ -98,6 +101,7 @@ class XorbOutput:
         return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
 
     def commit(self) -> None:
+        """Rename the xorbs in a separate folder; called before the shard that refers to them is renamed."""
         if self._apart is not None:
             self.written = self._apart.commit()
 
@@ -110,6 +114,10 @@ EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
 
 
 def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
+    """Split contents, in order, into shards of at most `limit` bytes in full form.
+
+    `after` has the number of xorbs that must come before each file. A file may use xorbs of another shard of the store.
+    """
     files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
     if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
         return [recipes]
@@ -163,6 +171,20 @@ CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 
 
 class MdbWriter(Writer):
+    """Cuts files into chunks, writes new chunks into xorbs, and the shard at the end.
+
+    A repeated content is one file, a repeated chunk is stored once. After a failed input its chunks stay in the xorb.
+
+    Args:
+        output: The target; a folder becomes a store, laid out like `local://` of hf-xet.
+        form: `full`, `minimal` or `upload`; not for a store, which has a full and a minimal shard.
+        compression: As in `XorbPacker`.
+        xorbs: Folder for xorbs; default: `xorbs` beside the shard.
+        expiry: An ISO date, Unix seconds or `none`.
+        key: The HMAC key of the chunk hashes, 64 hex digits.
+        created: An ISO date or Unix seconds; default: not recorded.
+    """
+
     def __init__(
         self,
         output: Output,
@@ -211,6 +233,7 @@ class MdbWriter(Writer):
         return self._note(found, digest.hexdigest(), size, more.label)
 
     def _plan_size(self, size: int, label: str) -> str:
+        """Add a file of known size and unknown content to a plan, as if it shared no chunk."""
         self.exact = False
         found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
         for one in usual_chunks(size):
@@ -241,6 +264,7 @@ class MdbWriter(Writer):
         return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
+        """Return the xorb for a chunk of `size` bytes: the current one, or a new one if it is full."""
         if self._current is not None and self._current[0].fault_of(size):
             self._close_xorb()
         if self._current is None:
@@ -303,6 +327,7 @@ class MdbWriter(Writer):
         return self.written
 
     def _unused_xorbs(self) -> tuple[str, ...]:
+        """Return a note on xorbs that no shard of the store refers to; they stay, as other shards may."""
         folder = self._out.folder
         used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
@@ -317,6 +342,7 @@ class MdbWriter(Writer):
 
 
 def check_count(count: int, options: Mapping[str, Any]) -> None:
+    """Raise UsageError if `count` distinct files do not fit into one shard; called before contents are read."""
     size = size_of(options.get("form") or FULL, count, count, 0, count)
     if size > MAX_SHARD_SIZE:
         raise UsageError(
@@ -328,6 +354,7 @@ def check_count(count: int, options: Mapping[str, Any]) -> None:
 def _hashed(
     pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash, workers: ThreadPoolExecutor | None
 ) -> Iterator[bytes | memoryview]:
+    """Yield the pieces while `digest` is updated; large pieces are hashed on a worker thread."""
     begun: Future[None] | None = None
     for piece in pieces:
         if begun is not None:
