@@ -158,10 +158,7 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
-        docs = [
-            "The same in the name of this file." if good else "The name of this file differs."
-            for good in agrees
-        ]
+        docs = ["The same in the name of this file." if good else "The name of this file differs." for good in agrees]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
         rows.append((Item("this file", tone=Tone.FAINT), *cells))
     return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))

@@ -223,9 +223,7 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             index_stop,
             "One entry for each object: uid, place of its content, metadata.",
         ),
-        Section(
-            "footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."
-        ),
+        Section("footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."),
     ]
 
 

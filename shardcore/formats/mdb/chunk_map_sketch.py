@@ -19,7 +19,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 WHOLE = 12
-"""Xorbs of up to so many chunks are drawn whole; of others the chunks that are used."""
+"""Xorbs of up to this many chunks are drawn whole; of others, only the used chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ def _records(scene: MdbScene, shelf: Shelf, first: int, last: int) -> Span | Non
 
 MOST_FILES = 7
 MOST_SEGMENTS = 17
-"""Segments that are drawn, of all files together."""
+"""Most segments drawn, of all files together."""
 
 FIRST_SEGMENTS = 12
-"""Segments that are drawn of the file in question."""
+"""Most segments drawn of the chosen file."""
 
 MOST_XORBS = 6
-_TRIED = 64  # files that are looked at for each file drawn
-_LARGER = 12  # a file so many times as large leaves no room for the one in question
+_TRIED = 64  # candidates examined per file drawn
+_LARGER = 12  # a file this many times larger would squeeze the chosen one
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +213,12 @@ def _others(scene: MdbScene, segments: range) -> Iterator[int]:
 
 
 MOST_SPANS = 40
-"""Segments that are highlighted with a chunk; of a chunk with more, the first ones."""
+"""Most segments highlighted with a chunk."""
 
 MOST_PIECES = 24
 
 _LEGEND = {
-    Tone.KEY: "the file looked at",
+    Tone.KEY: "the chosen file",
     Tone.ONE: "chunks that several segments use",
     Tone.EMPTY: "chunks that no file of this shard uses",
     Tone.MISS: "damaged",
@@ -263,14 +263,14 @@ def ribbons_drawing(scene: MdbScene, number: int) -> Drawing:
         "Each band is a segment: bytes of a file, chunks of a xorb",
         Ruler("Files, their uncompressed bytes", 0, max(at, 1), tuple(above), "bytes"),
         Ruler("Xorbs, the uncompressed bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
-        # What is looked at lies over the others.
+        # Bands of the chosen file are drawn last, on top.
         tuple(sorted(bands, key=lambda band: band.item.here)),
     )
     files_left, segments_left = scene.index.counts[0] - len(files), len(scene.index.segments) - len(bands)
-    caption = "Nothing in this shard has the key looked for. " if scene.key is not None and scene.row < 0 else ""
+    caption = "The requested key is not in this shard. " if scene.key is not None and scene.row < 0 else ""
     caption += _caption(scene.sums, any(not shelf.listed for shelf in shelves))
     left_out = files_left + segments_left
-    return Drawing("What files are made of", (figure,), (), caption, more=left_out, legend=_LEGEND)
+    return Drawing("Files and their chunks", (figure,), (), caption, more=left_out, legend=_LEGEND)
 
 
 def _file(scene: MdbScene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item:
@@ -314,7 +314,7 @@ def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
     chunks = _chunks_text(shelf.first, shelf.last)
     text = f"xorb {name[:4]}…" if whole else f"xorb {name[:4]}… {chunks}"
     if not shelf.listed:
-        doc = f"Xorb {name}: another shard lists its chunks, so what is known of them is what the segments say."
+        doc = f"Xorb {name}: another shard lists its chunks; their sizes are estimated from the segments."
         return Item(text, (), shelf.at, shelf.size, Tone.FAINT, doc)
     part = "" if whole else f"; only chunks {chunks} are drawn"
     doc = f"Xorb {name}: {plural(shelf.count, 'chunk')}{part}."
@@ -349,8 +349,8 @@ def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
     told = (
-        f"The files of this shard describe {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
-        f"{sums.stored:,}: what is used several times (×2 and more) is stored once."
+        f"The files of this shard use {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
+        f"{sums.stored:,}: chunks that are used several times (×2 and more) are stored once."
     )
     if sums.elsewhere:
         told += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"

@@ -20,7 +20,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 
 MOST_FETCHED = 4 << 20
-"""Bytes of the contents of one shard that are fetched before they are read."""
+"""Most stored bytes prefetched per shard."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
@@ -70,7 +70,7 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
     segments = block.segment_list
     charge_memory(128 * block.references)
     file.xorbs.need([segment["xorb"] for segment in segments], file.fetch_xorb)
-    # Copies: a view would keep everything that its xorb lists.
+    # Copies: a view would keep the xorb's whole list in memory.
     hashes, sizes = bytearray(), bytearray()
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
@@ -82,7 +82,7 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
                 found.append(chunk_hash(chunk))
             digest.update(chunk)
             yield chunk
-        # What the xorb lists was compared with its chunks just now.
+        # The listed hashes were just compared with the chunks.
         listed = as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last]
         unpacked = xorb.chunk_sizes[first:last]
         _check_segment(block, number, segment["bytes"], listed, unpacked)

@@ -20,10 +20,10 @@ from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, 
 from shardcore.model.number_words import plural
 
 USUAL_CHUNK = 64 * 1024
-"""Bytes that a chunk has on average, about; fixed pieces are as long."""
+"""Approximate average size of a chunk; also the size of fixed pieces."""
 
 FINEST = 128
-"""The finest rule: its least chunk is as long as the window of the hash."""
+"""Largest divisor: the minimum chunk is then as long as the window of the hash, 64 bytes."""
 
 _TOP_BITS = 16
 
@@ -101,21 +101,21 @@ class Cut:
 
 
 NEW = b"0123456789"
-"""Text that is inserted."""
+"""The inserted bytes."""
 
 MOST_BYTES = 1 << 20
-"""Bytes of a file that are looked at, from its beginning on."""
+"""Bytes of a file that are read, from its start."""
 
 SEVERAL = 6
-"""Pieces that there should be to see what becomes of them."""
+"""Number of pieces aimed at, so that the effect can be seen."""
 
 FEW = 3
-"""Fewer pieces show nothing."""
+"""With fewer pieces, the caption says that the file is too small."""
 
 SHOWN = 13
-"""Pieces drawn on a ruler."""
+"""Number of pieces drawn per ruler."""
 
-_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: has to be stored"}
+_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
 _PLACE = Control(
     "place", "Insert at, in % of the file", ControlKind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
 )
@@ -194,33 +194,33 @@ def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tu
     items = []
     for n in range(first, min(first + SHOWN, len(ends))):
         size, miss = ends[n] - starts[n], misses[n]
-        doc = f"Piece {n}, {plural(size, 'byte')}: " + ("it is new and has to be stored." if miss else "it is stored.")
+        doc = f"Piece {n}, {plural(size, 'byte')}: " + ("new, must be stored." if miss else "stored already.")
         items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.DATA, doc))
     return tuple(items), starts[first], ends[first + len(items) - 1], len(ends) - len(items)
 
 
 def _mark(place: int, when: str) -> Item:
-    text = "10 bytes go in here" if when == "before" else "+10"
+    text = "10 bytes inserted here" if when == "before" else "+10"
     return Item(text, (), place, 0, Tone.PLAIN, f"10 bytes are inserted at byte {place:,}.")
 
 
 def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
     (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
-    part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
+    part = f" Only the first {size:,} bytes of the file are used." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:
         return (
-            f"{plural(size, 'byte')} are too few to be cut by their content, even {rule.finer} times finer than Xet "
-            f"does. Choose a larger file.{part}"
+            f"{plural(size, 'byte')} are too few for content-defined cuts, even with limits {rule.finer} times smaller "
+            f"than in Xet. Choose a larger file.{part}"
         )
     costs = (
-        f"Cut at fixed places {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; cut by content "
-        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
+        f"With fixed cuts {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; with cuts by content "
+        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: after the insertion, the same bytes give the same cuts."
     )
     limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
     if rule.finer > 1:
-        limits += f": cut {rule.finer} times finer than Xet does, so that there are several."
+        limits += f"; the limits are {rule.finer} times smaller than in Xet, to get several chunks."
     else:
-        limits += f", as Xet does it: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
+        limits += f", as in Xet: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
     return f"{costs} {limits}{part}"
 
 

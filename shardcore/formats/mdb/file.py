@@ -19,13 +19,13 @@ from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
-"""Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
+"""Largest shard that is read whole; writers create at most 64 MiB."""
 
 RECORDS_COST = 4
-"""Bytes of memory that the records of a shard take, per byte."""
+"""Memory in bytes per byte of the shard, once its index is loaded."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
-"""Bytes read between two calls of `progress` while the index is loaded."""
+"""Bytes read per request while the index is loaded."""
 
 
 class MdbFile:
@@ -125,7 +125,7 @@ def read_whole(source: Source, progress: Progress) -> bytes:
         raise LimitExceeded(
             f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
         )
-    # Its records are columns in memory: those of a hole would be, too.
+    # Charged before reading: the records of a sparse file would fill the memory, too.
     charge_memory(RECORDS_COST * size, source)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):

@@ -71,7 +71,7 @@ class Collected:
         self._files = bytearray()
         self._sha256s = bytearray()
         self._counts = array("Q")
-        self._segments = array("Q")  # four numbers for each
+        self._segments = array("Q")  # four numbers per segment
         self._ranges = bytearray()
         self._known: set[bytes] = set()
 
@@ -91,7 +91,7 @@ class Collected:
             return found
         self._known.add(found)
         self._files += found
-        # Of an empty file the reference stores no SHA-256.
+        # hf-xet stores zeros as the SHA-256 of an empty file.
         self._sha256s += sha256_field(sha256) if found != ZERO else ZERO
         segments = chunks.segments()
         self.last = len(segments)

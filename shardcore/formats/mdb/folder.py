@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SUFFIX = ".mdb"
 
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
-"""Subfolders in which shards are searched; the first that has any is the data set."""
+"""Subfolders searched for shards; the first one that has any is used."""
 
 
 class MdbDataSet(DataSet):
@@ -51,7 +51,7 @@ class MdbDataSet(DataSet):
     def route(self, key: MdbKey, look: Look) -> Sequence[str]:
         names = [member.name for member in self.members]
         look.step(
-            "Ask every shard",
+            "Search every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
             why="A hash does not show which shard lists it; the short tables make it cheap to search all of them.",
             shards=len(names),

@@ -31,7 +31,7 @@ from shardcore.model.span import Span
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)
-"""The kinds of objects of a shard; each may have a lookup table."""
+"""Kinds of objects; each may have a lookup table."""
 
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
@@ -39,15 +39,15 @@ FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global d
 UNKNOWN = "unknown"
 
 FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
-"""The names of the two sections of records."""
+"""Names of the two sections of records."""
 
 SENTENCES = {
     "header": "Identifies a shard, and shows whether it has a footer.",
     FILE_INFO: "For every file, the segments that it is rebuilt from: ranges of chunks in xorbs.",
-    XORB_INFO: "For every xorb, its chunks: hash, place and size of each.",
-    "file lookup": "The table keys of all files (16 digits of their hashes), sorted, and where their records begin.",
-    "xorb lookup": "The table keys of all xorbs (16 digits of their hashes), sorted, and where their records begin.",
-    "chunk lookup": "The table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
+    XORB_INFO: "For every xorb, its chunks: hash, offset and size of each.",
+    "file lookup": "Table keys of all files (16 digits of their hashes), sorted, with the positions of their records.",
+    "xorb lookup": "Table keys of all xorbs (16 digits of their hashes), sorted, with the positions of their records.",
+    "chunk lookup": "Table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
     "footer": "Has the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
 }
 """Purpose of each part of a shard."""

@@ -19,10 +19,10 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 _ROWS = 7
-"""Rows of a table that are drawn: those around the one in question."""
+"""Number of table rows drawn."""
 
-_COMPARED = {Tone.HIT: "what the lookup arrives at", Tone.MISS: "differs"}
-_WORD = 16  # digits of the text form that are one word of the hash
+_COMPARED = {Tone.HIT: "match", Tone.MISS: "differs"}
+_WORD = 16  # digits per word of the hash
 _HITS = 14
 
 
@@ -38,7 +38,7 @@ class HashLookupSketch:
         chosen(self.controls, values)
         kind, raw = self._sought()
         if not raw:
-            return Drawing(self.title, (), caption="This shard lists nothing that could be looked for.")
+            return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")
         table = self._scene.file.geometry.tables.get(kind)
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
@@ -47,7 +47,7 @@ class HashLookupSketch:
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.geometry.key
         if key is not None and key.kind == CHUNK:
-            # A hash that was copied out of the shard is under the key already.
+            # A hash copied out of the shard is keyed already.
             stored = scene.row < 0 or index.rows_of(CHUNK, np.frombuffer(key.raw, np.uint8).reshape(1, -1))[0] < 0
             return CHUNK, protect(secret, key.raw) if stored else key.raw
         if key is not None:
@@ -70,8 +70,8 @@ class HashLookupSketch:
         left_out = max(table.count - _ROWS, 0)
         if place is None:
             caption = (
-                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash are "
-                "enough to know that."
+                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash "
+                "prove it."
             )
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
         section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
@@ -79,9 +79,7 @@ class HashLookupSketch:
         stored = index.data[place.start : place.start + len(raw)]
         figures.append(_compare_figure(raw, stored, place, "stored"))
         links = (Link("key", "row", tone=Tone.KEY), Link("row", "record", tone=Tone.POINTER), Link("record", "stored"))
-        caption = (
-            "Sixteen digits find the entry, the entry names the record, the record has all 64 digits: only they decide."
-        )
+        caption = "Sixteen digits find the entry, the entry refers to the record, and its 64 digits decide."
         legend = _COMPARED
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
@@ -121,7 +119,7 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
     number = grouped_digits(truncated(raw))
     row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
     return Table(
-        "The hash looked for", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
+        "The requested hash", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
     )
 
 
@@ -139,7 +137,7 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
         cells = [
             Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
             Item(f"{row['key']:016x}", (_part(table, span, "key"),), tone=tone, doc="Its table key.", name=name),
-            Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the key looked for."),
+            Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the requested key."),
             Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it refers to."),
         ]
         if chunks:
@@ -167,7 +165,7 @@ def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], k
         mark = Item(half or "=", (table.span(middle, middle + 1),), middle, 1, tone, doc, here=hit)
         items += [replace(stretch, stage=stage), replace(mark, stage=stage)]
         low, high = (middle, middle) if hit else (middle + 1, high) if stored < key else (low, middle)
-    title = f"Halved until one entry is left: {plural(len(items) // 2, 'comparison')}"
+    title = f"Binary search: {plural(len(items) // 2, 'comparison')}"
     return Ruler(title, first, first + max(len(keys), 1), tuple(items), "entries")
 
 
@@ -187,11 +185,11 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
         tone = Tone.HIT if alike else Tone.MISS
         row = (
             Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
-            Item(wanted[part], tone=Tone.KEY, doc="What is looked for."),
+            Item(wanted[part], tone=Tone.KEY, doc="The requested digits."),
             Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
         )
         rows.append(row)
-    return Table("The whole hash, 16 digits at a time", ("digits", "looked for", "in the record"), tuple(rows))
+    return Table("The whole hash, 16 digits at a time", ("digits", "requested", "in the record"), tuple(rows))
 
 
 def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:

@@ -80,7 +80,7 @@ def _each(key: bytes, hashes: HashArray) -> HashArray:
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
     """Return the hash that names a shard: keyed BLAKE3 (DATA key) of the whole file, given in pieces."""
-    from blake3 import blake3  # looking at a file needs no hashes
+    from blake3 import blake3  # imported late: opening a shard needs no hashes
 
     state = blake3(key=DATA_KEY)
     for piece in pieces:

@@ -23,8 +23,8 @@ from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 
-MISNAMED = "its hash is not that of its segments: only a file without segments has the zero hash"
-"""Fault of one of `MdbIndex.misnamed_files`."""
+MISNAMED = "its hash and its segments disagree: a file has the zero hash exactly if it has no segments"
+"""Error text of `MdbIndex.misnamed_files`."""
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -105,7 +105,7 @@ FILE_ENTRY = Record(
             "unpacked_segment_bytes",
             "<u4",
             FieldRole.SIZE,
-            "Uncompressed bytes of the segment: those of its chunks, decompressed.",
+            "Uncompressed bytes of the segment: the sum of its chunks.",
         ),
         Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
         Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the number of the segment's last chunk."),
@@ -136,7 +136,7 @@ FILE_METADATA = Record(
             "all zero for an empty file.",
             Differs(
                 "it is the SHA-256 of the file",
-                "each group of 8 bytes is stored in reverse, and of an empty file there are zeros and not its digest",
+                "each group of 8 bytes is reversed, and for an empty file zeros are stored instead of the digest",
             ),
         ),
         _unused(16),
@@ -152,7 +152,7 @@ BOOKEND = Record(
     ),
 )
 
-_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the storing side fills it in")
+_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the server fills it in")
 
 CAS_HEADER = Record(
     "CASChunkSequenceHeader",
@@ -161,7 +161,7 @@ CAS_HEADER = Record(
         _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks, decompressed."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks."),
         Field(
             "num_bytes_on_disk",
             "<u4",
@@ -174,7 +174,7 @@ CAS_HEADER = Record(
 
 _KEYED = Differs(
     "it is the hash of the chunk",
-    "it is keyed where the footer has an HMAC key that is not zero, so that only who has the chunk can find it",
+    "it is keyed if the footer has an HMAC key, so that only a reader that has the chunk can find it",
 )
 
 CAS_ENTRY = Record(
@@ -186,9 +186,9 @@ CAS_ENTRY = Record(
             "chunk_byte_range_start",
             "<u4",
             FieldRole.OFFSET,
-            "First byte of the chunk in the plain xorb: all chunks decompressed and joined.",
+            "Offset of the chunk in the uncompressed xorb: all chunks decompressed and concatenated.",
         ),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk, decompressed."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk."),
         Field(
             "flags",
             "<u4",
@@ -208,7 +208,7 @@ RECORD = Record(
     source="2. File Info Section, 3. CAS Info Section",
     fields=(
         _hash("hash", FieldRole.HASH, "Every record begins with a hash."),
-        Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes mean depends on the kind of the record."),
+        Field("value", ("u1", 16), FieldRole.NUMBER, "The meaning of these bytes depends on the kind of the record."),
     ),
 )
 """Fields that all records of the two sections share; used until their kinds are known."""
@@ -289,19 +289,19 @@ FOOTER = Record(
         _hash(
             "chunk_hash_hmac_key",
             FieldRole.KEY,
-            "HMAC key that chunk hashes are stored under: only who has a chunk can find it; all zero for none.",
+            "HMAC key of the stored chunk hashes: only a reader that has a chunk can find it; all zero for none.",
         ),
         Field(
             "shard_creation_timestamp",
             "<u8",
             FieldRole.TIME,
-            "When the shard was made, in Unix seconds; 0 if not recorded.",
+            "Creation time in Unix seconds; 0 if not recorded.",
         ),
         Field(
             "shard_key_expiry",
             "<u8",
             FieldRole.TIME,
-            "Until when clients use the shard, in Unix seconds; 0 if not recorded, all bits one for ever.",
+            "Expiry for clients, in Unix seconds; 0 if not recorded, all bits one for never.",
         ),
         Field("_buffer", ("u1", 48), FieldRole.UNUSED, "Reserved, 0."),
         _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 bisection_figure = lazily("shardcore.formats.mdb.hash_lookup_sketch:bisection_figure")
 
 WHOLE_TABLE = 65536
-"""Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
+"""Bytes read per probe of a lookup table; shorter tables are read whole."""
 
-_GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
+_GUESSES = 6  # after this many misses the keys are not evenly distributed: bisect instead
 
 
 def search(
@@ -99,12 +99,12 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
 
 
 FAR = 1 << 19
-"""A chunk's record up to this many bytes after the header of its xorb is read together with it."""
+"""Largest distance in bytes at which a chunk record is read together with the header of its xorb."""
 
 SMALL_SHARD = 1 << 22
-"""Bytes of a shard whose records are compared when a lookup finds nothing, to tell damage from absence."""
+"""Up to this size in bytes, all records are compared after a failed lookup, to detect a damaged table."""
 
-_MANY = 64  # entries of one key that are looked at one by one
+_MANY = 64  # entries of one key that are compared one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class MdbKey:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
-"""Keys of files are 32 bytes; only their text tells those of xorbs and chunks apart."""
+"""Raw keys of 32 bytes are files; xorbs and chunks need the text form with its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,13 @@ class Hit:
     row: int
 
 
-_FORMS = f"a key is the hash of a file, 64 hex digits; {XORB}: or {CHUNK}: before it names the others"
+_FORMS = f"a key is the hash of a file (64 hex digits), or {XORB}:<hash> or {CHUNK}:<hash>"
 
 
 class MdbLookup:
     def __init__(self, file: MdbFile) -> None:
         self.file = file
-        # Index of a small shard, made when a lookup fails before `load_index`.
+        # Index of a small shard, loaded when a lookup fails before `load_index`.
         self._small: Once[MdbIndex] = Once()
 
     @staticmethod
@@ -185,7 +185,7 @@ class MdbLookup:
         if len(same):
             at = int(records[same[0]])
             raise FormatError(
-                f"the {key.kind} lookup table does not lead to {shown_key(str(key))}, but a record has this hash: "
+                f"the {key.kind} lookup table does not refer to {shown_key(str(key))}, but a record has this hash: "
                 "the table is damaged",
                 span=Span("", section.byte_of(at), section.byte_of(at + 1)),
             )
@@ -217,7 +217,7 @@ class MdbLookup:
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 geometry.key_span,
-                why="Who has a chunk can compute its keyed hash and look it up; other readers do not learn its hash.",
+                why="A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
                 plain=to_text(plain),
                 stored=to_text(raw),
             )
@@ -241,7 +241,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     look.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-        why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
+        why="Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always unique.",
         inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
         key=key,
         hash=to_text(raw),
@@ -250,7 +250,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     if stop - start <= RECORD_SIZE:
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
-        why = "A section without records cannot hold the key: there is nothing more to look at."
+        why = "A section without records cannot contain the key: the lookup ends here."
         look.step("Empty section", text, Span("", start, stop), why=why)
         return
     table = file.geometry.tables.get(kind)
@@ -294,7 +294,7 @@ def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Spa
         where = "before entry 0"
     elif first == table.count:
         where = f"after entry {first - 1}, the last"
-    text = f"No entry has this table key: it would stand {where}" if near else "No entry has this table key"
+    text = f"No entry has this table key: it would be {where}" if near else "No entry has this table key"
     return text, [table.span(at, at + 1) for at in near]
 
 
@@ -426,7 +426,7 @@ def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
     if kind == CHUNK:
         return (
             f"All 32 bytes match: chunk {hit.chunk} of the xorb {ref.extras['xorb']}, which is {where}; "
-            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the plain xorb."
+            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the uncompressed xorb."
         )
     chunks = plural(ref.extras["chunks"], "chunk")
     return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."

@@ -31,19 +31,19 @@ from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
 RECIPE = "recipe"
-"""The part of a file or xorb that reports how it is put together, as JSON."""
+"""Part name of the recipe of a file or xorb, as JSON."""
 
 CODEC = "xorb"
 """Placeholder for the codec: each chunk of a xorb has its own."""
 
 BLOCK_GUESS = 65536
-"""Bytes that are read at once for the records of a file."""
+"""Bytes read at once for the records of a file."""
 
-# The operators of an enumeration cost microseconds, and every file needs two.
+# Plain integers: operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)` of the shard."""
+"""Function that reads the bytes `[start, stop)` of the shard."""
 
 
 @dataclass(frozen=True)

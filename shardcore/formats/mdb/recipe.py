@@ -23,15 +23,15 @@ from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16
-"""Segments of a file that a told lookup follows into their xorbs."""
+"""Segments of a file that a trace follows into the xorbs."""
 
 TOLD_BYTES = 16 * 1024 * 1024
-"""Files of up to this many bytes are put together and checked by a told lookup."""
+"""Files of up to this many bytes are read and checked by a trace."""
 
 
 OPEN = "Open the xorb"
 XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, which store shared chunks once."
-CHECK_WHY = "Content is called by its hash, so a reader that has it can prove that it is the right one."
+CHECK_WHY = "Content is named by its hash, so a reader can verify the content that it received."
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     look.step(
         OPEN,
         f"In xorb {text[:16]}… {chunks} stored at bytes {ends_text(span.start, span.stop)} of its file, "
-        f"which decompress to bytes {ends_text(*unpacked)} of the plain xorb.",
+        f"which decompress to bytes {ends_text(*unpacked)} of the uncompressed xorb.",
         place,
         span,
         why=XORB_WHY,

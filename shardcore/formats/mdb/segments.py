@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
-"""Segments that are made at a time when all are requested."""
+"""Segments created per batch during iteration."""
 
 
 class Segments(Sequence[dict[str, Any]]):
@@ -47,7 +47,7 @@ class Segments(Sequence[dict[str, Any]]):
 
 
 def _told(rows: NDArray[Any]) -> list[dict[str, Any]]:
-    # Most segments lie in few xorbs: one text for each.
+    # Most segments are in few xorbs: equal texts are shared.
     known: dict[str, str] = {}
     xorbs = [known.setdefault(text, text) for text in to_texts(rows["cas_hash"])]
     rest = (rows[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes"))

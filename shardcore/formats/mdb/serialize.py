@@ -64,7 +64,6 @@ class Facts:
 
 
 NO_FACTS = Facts()
-"""No key, no time, no end."""
 
 
 def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> int:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 SMALL = 65536
-"""Shards of up to this many bytes are whole in what was fetched to recognise them."""
+"""Shards of up to this many bytes are in memory after detection."""
 
 _WHY = "tag HFRepoMetaData"
 
@@ -194,7 +194,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
         if file.footer_damage is not None and not context.partial:
             raise
         return MdbShard(file)
-    # The head that was fetched to recognise the shard is all of a small one.
+    # A small shard is in memory already, from detection.
     index_now = load(source.read(0, size), geometry) if size <= SMALL else None
     return MdbShard(MdbFile(source.base, geometry, footer, xorbs, index=index_now))
 
@@ -209,7 +209,7 @@ def _without_footer(
     data = read_whole(source, progress)
     index = discover(data, header, len(data))
     if index.damage is None and index.xorbs.stop_byte == len(data):
-        # Clients wrote uploads so until late 2025: the header states a footer that they left out.
+        # Until late 2025, clients uploaded shards whose header declares a footer that does not exist.
         return MdbFile(source.base, index.geometry, {}, xorbs, index=index)
     try:
         footer = read_footer(data, len(data))

@@ -17,11 +17,11 @@ from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.model.drawing import Control, ControlKind
 
 AT_ONCE = 1 << 18
-"""Bytes of the largest shard whose controls are made before something is drawn."""
+"""Up to this size in bytes, a shard has controls before its first drawing."""
 
 
 MOST_KEPT = 16
-"""Xorbs whose segments are remembered."""
+"""Number of xorbs whose users are cached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 CHUNKS_AT_ONCE = 1 << 17
-"""Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
+"""Chunk hashes gathered per batch; files may repeat chunks many times."""
 
 LISTED = MAX_PER_CODE - 1
-"""Findings of one kind that are made one by one; the rest is one finding with their number."""
+"""Findings listed per code; one more finding counts the rest."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
@@ -136,7 +136,7 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.table-order", table.span(at, at + 1), message)
         for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
             what = "chunk" if kind == CHUNK else f"{kind} header"
-            message = f"entry {at} of the {kind} lookup table points at no {what} with its table key"
+            message = f"entry {at} of the {kind} lookup table does not refer to a {what} with its table key"
             findings.error("mdb.table-row", table.span(at, at + 1), message)
         if table.count != counts[kind]:
             span = Span("", table.start, table.stop)
@@ -300,7 +300,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
-    # A small shard may name the same chunks a million times over.
+    # Even a small shard may name the same chunks a million times.
     large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]

@@ -20,13 +20,13 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 REFERENCE_COST = 256
-"""Cost of a chunk each time a file names it, as bytes that could be decompressed in the same time."""
+"""Cost per chunk reference, in bytes decompressed in the same time."""
 
 SEGMENT_COST = 16 << 10
-"""Cost of a segment besides its chunks: its xorb is looked up and opened."""
+"""Cost per segment: finding and opening its xorb."""
 
 LOOKED_FOR = 1000
-"""Xorbs that are looked for where none of them is there."""
+"""Xorbs searched in vain before the search stops."""
 
 
 def most_references(size: int) -> int:
@@ -86,7 +86,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
             missing[order[at:]] = True
             more = plural(len(order) - at, "more xorb is", "more xorbs are")
             findings.note(
-                "mdb.xorb-missing", None, f"{more} named; as hardly any of those before is there, none was looked for"
+                "mdb.xorb-missing", None, f"{more} named but not searched for, as nearly all before are missing"
             )
             break
         try:
@@ -142,7 +142,7 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
         hashes = _hashes(file, xorb, text, used[first:last], place)
-    except ExternalMissing:  # it went away meanwhile
+    except ExternalMissing:  # it was removed meanwhile
         findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
         return
     except FormatError as error:

@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 
 BESIDE = "xorbs"
-"""The folder beside a shard."""
+"""Folder of xorbs beside a shard."""
 
 IN_STORE = "xet/xorbs/xorbs"
-"""The folder in a store."""
+"""Folder of xorbs in a store."""
 
 _SPOOLED = "default.xorb"
 
 WORTH_A_THREAD = 256 * 1024
-"""Bytes of the smallest piece of a file whose SHA-256 a thread computes."""
+"""Pieces of at least this many bytes are hashed (SHA-256) on a worker thread."""
 
 
 class XorbOutput:
@@ -64,18 +64,18 @@ class XorbOutput:
             self._apart = Output(target, force=output.force, folder=True)
             self._output, self._prefix = self._apart, ""
         self._swept = False
-        self._held = True  # by the output, which holds what is begun first
+        self._held = True  # the output itself holds the first file
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
-            # In folders that are no target, only what is named like a xorb of this library is swept.
+            # Outside of target folders, only temporary files named like a xorb are removed.
             sweep(target.parent / BESIDE, _SPOOLED)
         self._swept = True
         file = self._output.spool(self._prefix + _SPOOLED)
         if isinstance(file, TemporaryFile) and not self._held:
-            # While the run is alive, its files that are complete are not swept by others.
+            # Held: other processes must not remove the complete files of this one.
             file.hold()
             self._held = True
         file.prove()
@@ -123,7 +123,7 @@ def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipe
         return [recipes]
     of_xorbs = size_of(FULL, 0, 0, 1, 0) - EMPTY_SIZE + (size_of(FULL, 0, 0, 0, 1) - EMPTY_SIZE) * recipes.chunk_counts
     of_files = size_of(FULL, 1, 0, 0, 0) - EMPTY_SIZE + (size_of(FULL, 0, 1, 0, 0) - EMPTY_SIZE) * recipes.counts
-    # One row: each file after the xorbs that it needs, in the order of their numbers.
+    # One sequence: xorbs by number, each file after the xorbs that it needs.
     needs = np.maximum.accumulate(after) if files else after
     order = np.lexsort(
         (np.repeat([0, 1], [len(of_xorbs), files]), np.concatenate([np.arange(1, len(of_xorbs) + 1), needs]))
@@ -164,10 +164,10 @@ def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
 
 
 MAX_SHARD_SIZE = 64 * 1024 * 1024
-"""Bytes of the largest shard that clients take."""
+"""Size of the largest shard that clients accept, in bytes."""
 
 CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
-"""The folders of a store: full shards, as clients keep them, and minimal ones, as the server side does."""
+"""Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 
 class MdbWriter(Writer):
@@ -198,7 +198,7 @@ class MdbWriter(Writer):
     ) -> None:
         super().__init__(output)
         if output.folder and (form or xorbs):
-            raise UsageError("a store has a full and a minimal shard, and its own xorbs: no form and no xorbs here")
+            raise UsageError("a store has a full and a minimal shard and its own xorbs: form and xorbs are not allowed")
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
@@ -214,7 +214,7 @@ class MdbWriter(Writer):
         self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        # Of a store that was there, the other shards are read back, too.
+        # In an existing store, the other shards have to be read back, too.
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
@@ -246,10 +246,13 @@ class MdbWriter(Writer):
         raw = self._collected.add(found, digest)
         self._content += size
         if self.output.folder:
-            # What is too much for one shard goes into several; a file stays in one.
+            # A store can have several shards, but a file must fit into one.
             shard, more = size_of(FULL, 1, self._collected.last, 0, 0), ""
         else:
-            shard, more = max(self._size(form) for form in self._forms), ": give a folder, a store has several"
+            shard, more = (
+                max(self._size(form) for form in self._forms),
+                ": a folder can have several",
+            )
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
                 f"with {label or 'this file'} the shard would have {shard:,} bytes; "
@@ -277,7 +280,7 @@ class MdbWriter(Writer):
             return
         packer, file = self._current
         packed = packer.finish()
-        # A xorb that was there already was not compared with anything.
+        # A xorb that existed already was not read back.
         self.proven &= self._out.settle(file, to_text(packed.hash), len(packer))
         self._settled += len(packer)
         self._xorbs.append(packed)
@@ -334,7 +337,7 @@ class MdbWriter(Writer):
         if not unused:
             return ()
         told = plural(len(unused), "xorb")
-        return (f"left in {folder}: {told} that no shard of the store names any more; shards elsewhere may",)
+        return (f"{folder}: kept {told} that this store no longer uses, as other shards may",)
 
     def abort(self) -> None:
         super().abort()
@@ -347,7 +350,7 @@ def check_count(count: int, options: Mapping[str, Any]) -> None:
     if size > MAX_SHARD_SIZE:
         raise UsageError(
             f"{plural(count, 'file')} of different contents make a shard of {size:,} bytes; "
-            f"a shard has at most {MAX_SHARD_SIZE:,}: give a folder, a store has several"
+            f"a shard has at most {MAX_SHARD_SIZE:,}: a folder can have several"
         )
 
 

@@ -31,16 +31,16 @@ SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 """Subfolders in which xorbs are searched."""
 
 MOST_MISSING = 1000
-"""Missing xorbs of one file after which no more are looked for."""
+"""Missing xorbs of a file after which the search stops."""
 
 SPAN_PREFIX = "xorb:"
-"""A span in a xorb has this and the hash as its source."""
+"""Prefix of the source name of a xorb; its hash follows."""
 
 MOST_KEPT = 64 << 20
-"""Bytes that opened xorbs may take; what was used longest ago is opened again when it is needed."""
+"""Memory for opened xorbs in bytes; the least recently used ones are dropped."""
 
 XORB_COST, CHUNK_COST = 64 << 10, 128
-"""Bytes of memory that an opened xorb takes at most, and those of each of its chunks."""
+"""Memory of an opened xorb, and of each of its chunks, in bytes."""
 
 
 @runtime_checkable
@@ -149,7 +149,7 @@ class Xorbs:
         try:
             return once.get(opened)
         finally:
-            # What is missing takes no room.
+            # A missing xorb must not stay in the cache.
             if once.value is None:
                 self._kept.drop(text, once)
 
@@ -204,7 +204,7 @@ class Xorbs:
     def _source(self, text: str, fetch: XorbFetch | None) -> Source:
         first = fetch.first(text) if fetch is not None else WHOLE_HEAD
         places = self._places.get(self._candidates)
-        # It is most likely found in the same way as the last one.
+        # Most likely it is beside the last one found.
         last = self._last_place
         for place in [last, *(p for p in places if p is not last)] if last is not None else places:
             folder, name = place

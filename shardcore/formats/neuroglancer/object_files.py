@@ -254,9 +254,7 @@ class ObjectFileShard(FileShard):
         ref = self.file.ref()
         where = self.file.span
         text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
-        look.step(
-            self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it."
-        )
+        look.step(self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it.")
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
