@@ -194,7 +194,7 @@ def _gathered(counts: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, 2, … for each list."""
+    """Return the positions 0, 1, 2, … within each of some concatenated lists."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

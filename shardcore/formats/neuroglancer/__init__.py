@@ -1,4 +1,4 @@
-"""Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
+"""The format `neuroglancer`: precomputed volumes, meshes, skeletons and annotations, sharded by uint64 keys."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily

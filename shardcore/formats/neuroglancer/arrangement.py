@@ -1,4 +1,4 @@
-"""Arrangement of the values of a data set: shards, minishards and their indices, from columns of keys and sizes."""
+"""Placement of values in shards and minishards, computed from columns of keys and sizes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class ShardOrder(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueColumns:
+    """Columns of values in the order of adding; `before` has the size of unlisted mesh fragments in front of each."""
+
     keys: Keys
     before: Rows
     sizes: Rows
@@ -36,6 +38,13 @@ class ValueColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrangedShard:
+    """Layout of one shard to be written.
+
+    `rows` are sorted by minishard and key, `starts` are their offsets in the file. `bounds` has the first row of each
+    of `minishards`, plus the number of rows. `pairs` (relative to the end of the shard index) and `indices` are per
+    minishard.
+    """
+
     number: int
     spec: ShardingSpec
     order: ShardOrder
@@ -59,6 +68,7 @@ class ArrangedShard:
 
 
 def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
+    """Return the rows sorted by shard, minishard and key, and in this order `shard << minishard_bits | minishard`."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
     if bits < 64:
@@ -68,6 +78,7 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
 
 
 def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
+    """Yield the shards with values, by number; shard 0 if there are no values."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
         yield ArrangedShard(

@@ -1,4 +1,4 @@
-"""The bits of a key drawn: what is dropped, what chooses the file and the minishard, and where these are."""
+"""Figures of the bits of a key: dropped, minishard and shard bits, and the files and indices they select."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+    """Return the 64 bits of the key by purpose; `grips` makes the field widths adjustable."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
@@ -76,6 +77,7 @@ def _field(
 
 
 def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
+    """Return name and tone of the axis per bit of a Morton code."""
     return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
 
 
@@ -93,6 +95,7 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
 
 
 def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
+    """Return the Morton curve around a cell in the plane of the first two axes; None if the plane is one row."""
     if len(grid) < 2 or min(grid[:2]) < 2:
         return None
     left, top = (at // CURVE * CURVE for at in cell[:2])
@@ -144,6 +147,7 @@ def file_item(number: int, load: int | None, *, here: bool) -> Item:
 
 
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
+    """Return one minishard; `load` is its number of keys, None if unknown."""
     text = "" if load is None else grouped_digits(load)
     told = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
@@ -166,6 +170,7 @@ def minishard_span(number: int) -> Span:
 
 
 def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
+    """Return the bytes of the three rows of a minishard index, in its decoded source if it is gzip."""
     source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
     length = WORD * entries
     at = [first + row * length for row in range(4)]
@@ -173,6 +178,7 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 
 def columns_shown(entries: MinishardEntries, at: int) -> range:
+    """Return the drawn entries: those before `at` and the next one; fewer for long keys."""
     if not len(entries):
         return range(0)
     at = min(at, len(entries) - 1)
@@ -183,6 +189,7 @@ def columns_shown(entries: MinishardEntries, at: int) -> range:
 def keys_rows(
     entries: MinishardEntries, rows: tuple[Span, Span, Span], shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
+    """Return the stored id deltas of a minishard index, and their running sums; `at` is the key's entry, or None."""
     ids = entries.ids
     first = [
         Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
@@ -263,6 +270,7 @@ def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
+    """Return the shard files around a key's; `there` has the numbers of existing files, ascending."""
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [

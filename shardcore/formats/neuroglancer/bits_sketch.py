@@ -1,4 +1,4 @@
-"""The sketch `bits`: how the bits of a key choose its file and minishard, and what other numbers of bits would do."""
+"""Drawing *Bits*: how the bits of a key select its shard and minishard, with adjustable numbers of bits."""
 
 from __future__ import annotations
 
@@ -59,6 +59,12 @@ class _Listed:
 
 
 class BitsSketch:
+    """Drawing of the bits of a key, or of the first key of the file.
+
+    `file` opens the shard when drawing (None if the lookup reached no shard); `beside` returns the open shards of the
+    data set.
+    """
+
     name = "bits"
     title = "Bits"
 
@@ -104,6 +110,7 @@ class BitsSketch:
     # --- what the file says ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
+        """Add the figures for the real specification; return the number of omitted entries, and the caption."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
@@ -156,6 +163,7 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
+        """Return number of keys and damage of a minishard without reading; None if the number is unknown."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -184,6 +192,7 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
+        """Add the figures of the known keys under a changed specification; return as `_as_it_is`."""
         known = self._known_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
@@ -218,6 +227,7 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _known_keys(self) -> KnownKeys:
+        """Return the keys in memory; before any index is loaded, those of the key's own minishard."""
         known = known_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
@@ -244,6 +254,7 @@ class BitsSketch:
         return self._given if self._given is not None else self._first.get(self._first_key)
 
     def _first_key(self) -> int:
+        """Return the first readable key of the file, or 0."""
         file = self._file
         if file is None:
             return 0

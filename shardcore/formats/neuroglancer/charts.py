@@ -1,4 +1,4 @@
-"""Uses of the bytes of a neuroglancer shard, and distribution of its keys over minishards."""
+"""Charts of a shard: use of the file's bytes, and keys per minishard."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _NAMES = (
 
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
+    """Return the shares of the sections; those behind the shard index only once all indices are loaded."""
     inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:

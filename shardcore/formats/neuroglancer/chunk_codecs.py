@@ -1,7 +1,6 @@
-"""Encodings of the chunks of a volume: `jpeg`, `png` and `compressed_segmentation`.
+"""Decoding of volume chunks: `jpeg`, `png` and `compressed_segmentation` ("Chunk encodings").
 
-Section "Chunk encodings" of the volume page. A picture has the voxels of a chunk row by row, x fastest, then y, then z;
-its width and height are any two numbers with that product, its channels those of the volume.
+A picture has the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
 """
 
 from __future__ import annotations
@@ -30,6 +29,20 @@ MOST_BYTES = 1 << 28
 def decode_chunk(
     layout: ArrayLayout, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
 ) -> tuple[ArrayLayout, bytes]:
+    """Return the voxels of an encoded chunk, x fastest, and their raw layout.
+
+    Args:
+        layout: Layout of the chunk, with its encoding.
+        data: The encoded chunk.
+        decoder: Decoder such as `Shard.decoder`; default: in this process.
+        place: Span of the chunk, for errors.
+
+    Raises:
+        Unsupported: This encoding cannot be decoded.
+        PackageMissing: The decoder is not installed.
+        FormatError: The bytes are invalid, or the number or type of voxels differs.
+        LimitExceeded: The chunk decodes to more than `MOST_BYTES`.
+    """
     if layout.encoding == RAW:
         return layout, data
     if layout.nbytes > MOST_BYTES:
@@ -43,6 +56,7 @@ def decode_chunk(
 
 
 def check_chunk(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None = None) -> None:
+    """Check an encoded chunk like `decode_chunk`; of a segmentation only the blocks, which is sufficient."""
     if layout.encoding == SEGMENTATION:
         _blocks(layout, data, place)
     else:

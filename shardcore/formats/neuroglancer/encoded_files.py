@@ -1,4 +1,4 @@
-"""Files as cloud-volume leaves them: compressed, with an ending that states it."""
+"""Compressed files of an unsharded data set, as cloud-volume writes them (`.gz`, `.br`, `.zstd`)."""
 
 from __future__ import annotations
 

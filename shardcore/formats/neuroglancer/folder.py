@@ -1,4 +1,4 @@
-"""A folder of shards that share a key space, opened by its info; or one with several key spaces below it."""
+"""Folders of a data set: one key space, or several below the folder of an info."""
 
 from __future__ import annotations
 
@@ -87,6 +87,8 @@ class FolderSpace:
 
 @dataclass(frozen=True, slots=True)
 class FolderSpaces:
+    """All key spaces below a folder; `others` has one sentence per unusable key space."""
+
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
 
@@ -97,6 +99,7 @@ class FolderSpaces:
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
+    """Return the key spaces of an info, and of the mesh and skeleton folders that it names (one request each)."""
     spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
@@ -134,6 +137,11 @@ NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
 
 class NeuroglancerDataSet(DataSet):
+    """All shards of one key space; `root` is the folder of the info if that is not above the shards.
+
+    If listing the folder is expensive, shards are opened by computed names, and listed only on demand.
+    """
+
     key_form = NUMBERS
     decodes_to_verify = True
     meanings = MEANINGS
@@ -149,18 +157,32 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
+        """True if the folder can be listed, or has so few possible shards that each name can be tried."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
     def _listed(self) -> Sequence[Member]:
         return _members(self.folder, self.origin, self.jobs)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return a box of voxels, shape `(x, y, z, channel)`; voxels of missing chunks are 0.
+
+        Args:
+            index: For x, y and z a slice of step 1 or a coordinate, including `voxel_offset`.
+            limit: Maximum size of the result in bytes.
+
+        Raises:
+            UsageError: The index is invalid or outside the volume, or this is no volume.
+            LimitExceeded: The box has more than `limit` bytes.
+            Unsupported: The chunk encoding cannot be decoded.
+            ShardError: A chunk is damaged or cannot be read.
+        """
         grid = self.chunk_grid()
         if grid is None:
             raise UsageError(f"{self.origin.space.name} has no voxels")
         return grid.read(index, limit=limit)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this or another scale of the volume; None if this is no volume."""
         space = self.origin.space
         if space.scale is None:
             return None
@@ -186,6 +208,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def strays(self) -> tuple[str, ...]:
+        """Names of shard files that no key is routed to."""
         if not self.folder.listable:
             return ()
         entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
@@ -217,6 +240,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def ticket_options(self) -> dict[str, Any]:
+        """Options for reopening; they include the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations states what the keys are; one of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
@@ -236,6 +260,7 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
+        """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
         tell_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
@@ -286,6 +311,7 @@ class NeuroglancerDataSet(DataSet):
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _tried(self, number: int, minishard: int) -> str | None:
+        """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
@@ -334,6 +360,8 @@ class NeuroglancerDataSet(DataSet):
 
 
 class NeuroglancerKeySpaces(DataSet):
+    """A folder with several key spaces, shown as a tree; lookups and verification require choosing one."""
+
     key_form = NUMBERS
     meanings = MEANINGS
 
@@ -351,6 +379,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
+        """Relative folder and title per key space, such as `4_4_40` and `scale 4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
@@ -399,7 +428,7 @@ class NeuroglancerKeySpaces(DataSet):
         return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """There is nothing to load before a key space is chosen."""
+        """Nothing to load before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
         raise self._unchosen(self.folder)
@@ -412,6 +441,7 @@ class NeuroglancerKeySpaces(DataSet):
 
 
 def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> DataSet:
+    """Open a key space, sharded or not; `root` is the folder of the info if that is not above `folder`."""
     if origin.space.sharded:
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
@@ -420,6 +450,7 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
+    """Return the specification as a node, created on access: there may be ten thousand key spaces."""
     return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
 
 
@@ -434,6 +465,12 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DataSet:
+    """Open the key space whose shards are in a folder, or the only one below it.
+
+    Raises:
+        UsageError: There are several key spaces, which the message lists, or none is usable.
+        NotAShard: There is no info.
+    """
     if context.values.get("spec") is not None:
         return NeuroglancerDataSet(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
@@ -453,6 +490,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
+    """Return a folder beside that of the info; raise StoreUntrusted until the user agrees to such folders."""
     if root is None:
         raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
     info = wanted.found.info
@@ -498,6 +536,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
 
 
 def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
+    """Return the existing shards of a folder that cannot be listed, one request per possible name."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"

@@ -1,4 +1,4 @@
-"""Gzip members as they are written: equal content gives equal bytes, at any time and on any system."""
+"""Reproducible gzip members: equal content gives equal bytes, at any time and on any system."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _trailer = struct.Struct("<II").pack
 
 
 def gzip_member(data: bytes) -> bytes:
+    """Compress content of up to `WHOLE` bytes; small windows make small values much faster."""
     size = len(data)
     window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))

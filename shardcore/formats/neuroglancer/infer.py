@@ -1,8 +1,7 @@
-"""Guess the sharding specification of a bare shard: a file without its `info`.
+"""Inference of the sharding specification of a bare shard, a file without `info`.
 
-The format has no magic number, but a shard is tightly bound: ranges lie in the file, indices decode to
-entries of 24 bytes, values lie in the file, and every id hashes to the minishard that lists it. A guess keeps
-its evidence and names what the file leaves open. It stays a guess: show it with a way to correct it.
+There is no magic number, but strong constraints: ranges and values lie in the file, indices decode to multiples of
+24 bytes, and every id hashes to the minishard that lists it. The result stays a guess and keeps its evidence.
 """
 
 from __future__ import annotations
@@ -47,12 +46,14 @@ MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
+    """Source of the inference: a size, and reads of any range."""
+
     @property
     def size(self) -> int:
         """Number of bytes."""
 
     def read(self, start: int, stop: int, /) -> bytes:
-        """Exactly the bytes `[start, stop)`, or a ShardError."""
+        """Return the bytes `[start, stop)` or raise a ShardError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class CandidateCheck:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
+    """A hash and preshift that put every id into the minishard that lists it.
+
+    `shard_bits` has the values that agree with the file name and its siblings; it may be empty.
+    """
+
     hash: str
     preshift_bits: int
     shard_bits: tuple[int, ...]
@@ -71,6 +77,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
+    """One value of `minishard_bits` with which the file parses.
+
+    `minishards_read` of the `minishards_used` (not empty) indices were read. `score` is the fraction of the file
+    covered by indices and values. Many `overlapping` values are a sign of a wrong guess. `meshes` if sampled values are
+    mesh manifests. `fits` are all matching hashes and preshifts.
+    """
+
     minishard_bits: int
     index_encoding: str
     data_encoding: str
@@ -84,6 +97,7 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
+        """Preferred fit: agrees with the file name, smallest preshift, likelier hash."""
         if not self.fits:
             return None
         # Without minishards any hash fits and none matters: identity is the plainest thing to show.
@@ -136,6 +150,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
+    """Result of the inference: candidates, best first, and one sentence per rejected value of `minishard_bits`."""
+
     candidates: tuple[Candidate, ...]
     rejected: tuple[str, ...]
 
@@ -145,6 +161,7 @@ class Inference:
 
     @property
     def certain(self) -> bool:
+        """True if all checks pass: enough to detect the file as a shard."""
         return self.best is not None and all(check.passed for check in self.best.checks())
 
     @property
@@ -153,6 +170,7 @@ class Inference:
         return f"inferred, {sum(check.passed for check in checks)} of 3 checks"
 
     def evidence(self) -> tuple[str, ...]:
+        """Return checks, coverage and warnings of the best candidate, then the other candidates."""
         if self.best is None:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
@@ -167,6 +185,11 @@ class Inference:
 
 
 def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None) -> Inference:
+    """Infer the specification of a shard from its bytes.
+
+    `name` and `siblings` (other names in the folder) limit `shard_bits`. `index_size` is the size of the `.index` file
+    of the split form, whose files are concatenated in `file`.
+    """
     found: list[Candidate] = []
     rejected: list[str] = []
     for bits, pairs in _shard_indices(file, index_size, rejected):
@@ -273,6 +296,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
+    """Return the values of `shard_bits` with which all hashes belong in a file of this name."""
     named = shard_number(name)
     if named is None:
         return ()

@@ -1,4 +1,4 @@
-"""The `info` file that is written with the shards of a data set."""
+"""Creation of the `info` of a data set to be written."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
+    """A key space to be written, without its sharding specification.
+
+    `members` is the info, None if too little is known for one, and `place` the path of the key space in it. `base` is
+    the folder of the info, relative to the data set.
+    """
+
     kind: SpaceKind = SpaceKind.UNKNOWN
     members: Mapping[str, Any] | None = None
     place: Place = ()
@@ -52,11 +58,13 @@ class Described:
         return _text(self.info(spec, beside=beside))
 
     def told(self, spec: ShardingSpec) -> dict[str, Any]:
+        """Return the value of `spec` with which a reader without info knows what the writer knew."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
+        """Return the key space as a reader would find it; raise UsageError if the info has not exactly one."""
         if self.members is None:
             return KeySpace(self.kind, "keys", "", spec)
         try:
@@ -124,6 +132,7 @@ def of_info(members: Mapping[str, Any]) -> Described:
 
 
 def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
+    """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
         told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
@@ -171,6 +180,7 @@ _PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceK
 
 
 def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
+    """Return the specification in `given`: a sharding object, or the whole info of one key space."""
     origin = given_origin(given)
     space = origin.space
     if space.kind is SpaceKind.UNKNOWN:
@@ -190,6 +200,10 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
 
 
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
+    """Return the options that keep the info of a converted source; see `Writes.inherited`.
+
+    The info of a volume is only kept if keys are not renamed, as they are positions.
+    """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
         return {}

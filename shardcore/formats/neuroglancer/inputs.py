@@ -1,4 +1,4 @@
-"""Inputs of a data set: files named by their keys, chunks of an array, an unsharded data set."""
+"""Inputs of a data set: files named by key, chunks of an array, or an unsharded data set."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from shardcore.writing.items import FormatInputs, InputItem
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
+    """Return the objects of the inputs; skipped files are reported to `left_out`."""
     volume = options.get("volume")
     if volume is not None:
         if paths:

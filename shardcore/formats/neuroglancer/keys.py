@@ -1,4 +1,4 @@
-"""Keys as people give them when they write: decimal, or with 0x."""
+"""Keys as text for writing: decimal, or hexadecimal with 0x."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _DIGITS = 19
 
 
 def key_number(text: str, who: str = "") -> int:
+    """Return the key of a text; raise UsageError, starting with `who`, if it is no uint64."""
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _NUMBER.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         told = f"{who}: " if who else ""
@@ -38,6 +39,7 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
+    """Return the key in a file name, its stem; raise OddName if that is no number."""
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:

@@ -1,7 +1,6 @@
-"""The bytes of a shard and the rules on them, stated once: shard index, minishard index, mesh manifest.
+"""Byte layout of shards and the rules on them: shard index, minishard index, mesh manifest.
 
-Follows the page "Sharded format" of the precomputed specification, and for manifests the page on meshes, section
-"Multi-resolution mesh format".
+From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh manifest".
 """
 
 from __future__ import annotations
@@ -107,6 +106,7 @@ class RangeFault(IntEnum):
 
 
 def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
+    """Return the `RangeFault` per row of `pairs`, which are relative to the end of the shard index, shape `(n, 2)`."""
     starts, ends = pairs[:, 0], pairs[:, 1]
     faults = np.zeros(len(pairs), np.uint8)
     # Where start and end are equal, the minishard is empty: it does not matter where.
@@ -129,6 +129,8 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
 
 
 class ShardIndex(PointerTable):
+    """Table of the shard index: per minishard, the range of its index ("Shard index format")."""
+
     layout = SHARD_INDEX_ENTRY
     row_name = "minishard {}"
     why = "The shard index has the offsets of the index of minishard {} has its index."
@@ -175,6 +177,7 @@ def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def entry_count(decoded_size: int) -> int:
+    """Return the number of entries; raise FormatError if the size is not a multiple of 24."""
     if not is_whole(np.array([decoded_size]))[0]:
         raise FormatError(f"a minishard index has {plural(decoded_size, 'byte')}, not a multiple of {ENTRY_SIZE}")
     return decoded_size // ENTRY_SIZE
@@ -183,6 +186,7 @@ def entry_count(decoded_size: int) -> int:
 def values_inside(
     starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
 ) -> npt.NDArray[np.bool_]:
+    """Return whether values lie between the end of the shard index and the end of the file."""
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
     return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
@@ -207,6 +211,8 @@ MOST_TRIED = 16
 
 @dataclass(frozen=True, slots=True)
 class Array:
+    """One array of a manifest; `start` is its offset there."""
+
     name: str
     start: int
     values: npt.NDArray[np.float32] | npt.NDArray[np.uint32]
@@ -220,6 +226,12 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MeshManifest:
+    """Manifest of a mesh; its Draco fragments are directly in front of it and in no index.
+
+    Shapes: `lod_scales` `(L,)`, `vertex_offsets` `(L, 3)`; per level `positions` (the cells) `(3, n)` and `sizes` in
+    bytes `(n,)`, both uint32.
+    """
+
     chunk_shape: tuple[float, float, float]
     grid_origin: tuple[float, float, float]
     lod_scales: npt.NDArray[np.float32]
@@ -233,10 +245,15 @@ class MeshManifest:
 
     @property
     def fragments_size(self) -> int:
+        """Size of all fragments in bytes: the distance from their start to the manifest."""
         return sum(int(sizes.sum(dtype=np.uint64)) for sizes in self.sizes)
 
 
 def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]:
+    """Return the arrays after the head of a manifest, in byte order.
+
+    Raises FormatError if the length does not match the counts, or the value starts with a fragment.
+    """
     if data.startswith(DRACO):
         at = _manifest_behind(data)
         text = f"its manifest begins {plural(at, 'byte')} later" if at else "it has no manifest"
@@ -265,6 +282,10 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 
 
 def _manifest_behind(data: bytes) -> int:
+    """Return the offset of the manifest in a value that includes its fragments, or 0.
+
+    cloud-volume writes such values with `data_encoding` gzip, and cannot read them.
+    """
     first = max(len(data) - MOST_SEARCHED, 0)
     tail = data[first:] + bytes(-(len(data) - first) % 4 + 4)
     # Every byte may be the first of a number; sums are over every fourth one.
@@ -324,6 +345,7 @@ def write_manifest(manifest: MeshManifest) -> bytes:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
+    """Return the bytes of the fragments; raise FormatError if they would start inside the shard index."""
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(

@@ -1,8 +1,7 @@
-"""The two index levels of an opened shard: read when needed, kept while the shard is open.
+"""The two index levels of an opened shard, read on demand and cached; thread-safe.
 
-`IndexLevels.pair` and `minishard` serve one lookup with one range each; `table` reads all minishard indices, and nobody
-who looks up a key waits for that.
-A damaged minishard is kept as its error; the others stay readable.
+`pair` and `minishard` cost a lookup one range each. `table` reads all minishard indices. A damaged minishard is kept as
+its error; the others stay readable.
 """
 
 from __future__ import annotations
@@ -54,6 +53,11 @@ _SHARED = "its index shares its bytes with those of many others"
 
 @dataclass(frozen=True, slots=True)
 class MinishardTable:
+    """All entries of a shard, by minishard, then in index order.
+
+    `pairs` has start and end of each minishard index, relative to the end of the shard index, shape `(2**m, 2)`.
+    """
+
     pairs: Numbers
     entries: MinishardEntries
     damage: MinishardDamage
@@ -65,6 +69,8 @@ class MinishardTable:
 
 
 class IndexLevels:
+    """Shard index and minishard indices of one shard; `head` is the whole shard index if it is in memory."""
+
     def __init__(self, source: Source, spec: ShardingSpec, head: bytes = b"") -> None:
         self.source = source
         self.spec = spec
@@ -94,12 +100,14 @@ class IndexLevels:
         return SHARD_INDEX_ENTRY.read(data, count=last - first)
 
     def known_pairs(self) -> Numbers | None:
+        """Return the shard index, shape `(2**m, 2)`, or None if it is not in memory."""
         table = self._table.value
         if table is not None:
             return table.pairs
         return _as_pairs(self._head[: self.base]) if self._head else None
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
+        """Return the absolute range of a minishard index, half-open; raise FormatError if it is invalid."""
         table = self._table.value
         if table is not None:
             return self._checked(minishard, *table.pairs[minishard].tolist())
@@ -111,6 +119,10 @@ class IndexLevels:
     def minishard(
         self, number: int, source: Source, place: tuple[int, int] | None = None
     ) -> tuple[MinishardEntries, int]:
+        """Return entries and decoded index size of a minishard, read through `source`, which may count reads.
+
+        `place` is the result of `pair`, if known. Raises FormatError if the minishard is damaged.
+        """
         table = self._table.value
         if table is not None:
             return self._listed(table, number)
@@ -131,6 +143,7 @@ class IndexLevels:
         return entries, ENTRY_SIZE * len(entries)
 
     def table(self, progress: Progress = no_progress) -> MinishardTable:
+        """Return all entries, read once; errors of damaged minishards are recorded in it."""
         table = self._table.get(lambda: self._read_table(progress))
         self._kept.clear()
         return table
@@ -146,6 +159,7 @@ class IndexLevels:
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:
+        """Return the first minishard whose index is at `[start, stop)`; None before the shard index is in memory."""
         pairs = self.known_pairs()
         if pairs is None or not self.base <= start < stop:
             return None

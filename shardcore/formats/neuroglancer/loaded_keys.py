@@ -1,4 +1,4 @@
-"""The keys that are in memory: those that are placed again when a number of bits is changed in a drawing."""
+"""Keys in memory, for drawings that route them with another specification."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from shardcore.formats.neuroglancer.minishard import Numbers
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
+    """The open shards of a key space; `all` is True if there are no others."""
+
     files: Sequence[NeuroglancerFile] = ()
     all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
+    """Keys in memory: the first ones, their number, and whether these are all keys of the data set."""
+
     ids: Numbers
     count: int
     complete: bool

@@ -1,6 +1,6 @@
-"""Finding a key: eight steps to the place of its value, two more to what it means. `find` is the trace without words.
+"""Lookup of a key; with a recorder that describes, it is the trace.
 
-Steps one to four need no shard: they are the routing of a data set. The others are those of a single file.
+Steps 1 to 4 (routing) need no shard; 5 to 8 find the value; 9 and 10 read and explain it.
 """
 
 from __future__ import annotations
@@ -58,6 +58,12 @@ class NeuroglancerLookup:
         return self._file.spec.place(parse_key(text))
 
     def find(self, key: KeyLocation, look: Look) -> ObjectRef:
+        """Return the first entry of a key.
+
+        Raises:
+            KeyAbsent: The key belongs in another shard, its minishard is empty, or does not list it.
+            FormatError: The minishard is damaged, or the value is outside the file.
+        """
         file = self._file
         if not key.routed:
             tell_route(key, file.origin, look)
@@ -87,6 +93,7 @@ class NeuroglancerLookup:
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
+        """Return all entries of a key, in index order; values outside the file are omitted."""
         try:
             self._check_shard(key)
         except KeyAbsent:
@@ -97,6 +104,7 @@ class NeuroglancerLookup:
         return tuple(ref for ref in refs if not ref.error)
 
     def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the row per key, -1 if not found; reads all minishard indices."""
         entries = self._file.levels.table().entries
         minishards, shards = self._file.spec.place_many(entries.ids)
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
@@ -385,6 +393,14 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
+    """Return the shard file and minishard of a key.
+
+    Args:
+        key: The key in decimal.
+        info: The info of a data set: JSON text, a mapping, or the path of the file or its folder.
+        spec: The sharding specification, in the same forms; give either `info` or `spec`.
+        folder: Folder of the key space, if the info has several.
+    """
     if (info is None) == (spec is None):
         raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
     origin = given_origin(spec if info is None else info, str(folder))

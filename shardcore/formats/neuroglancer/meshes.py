@@ -1,7 +1,7 @@
-"""Unlisted bytes of a mesh shard, and the segment that each belongs to.
+"""Fragments of a mesh shard, which no index lists.
 
-Meshes page, section "Sharded storage of multi-resolution mesh manifest": the fragments of a segment lie directly in
-front of its manifest, in the order of the manifest, and no index lists them.
+"Sharded storage of multi-resolution mesh manifest": the fragments of a segment are directly in front of its manifest,
+in the order of the manifest.
 """
 
 from __future__ import annotations
@@ -32,16 +32,20 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
+    """Manifests of a shard: start of the fragments per row (int64, -1 if unknown), and errors by row."""
+
     fragments: npt.NDArray[np.int64]
     damage: dict[int, ShardError]
 
 
 def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
+    """Return a manifest, decompressed; raise LimitExceeded above `MANIFEST_LIMIT` bytes."""
     codec = "gzip" if spec.data_encoding == "gzip" else "none"
     return decompress(codec, stored, limit=MANIFEST_LIMIT, span=place)
 
 
 def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progress: Progress = no_progress) -> Meshes:
+    """Read all manifests of a shard in batches; each distinct range is read once."""
     entries = table.entries
     fragments = np.full(len(entries), -1, np.int64)
     damage: dict[int, ShardError] = {}

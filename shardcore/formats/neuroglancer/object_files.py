@@ -1,8 +1,7 @@
-"""A key space that is not sharded: one file per object.
+"""Unsharded key spaces: one file per object.
 
-A chunk is named by its voxels, as `0-64_64-128_0-30`, a cell of a grid by its place, as `0_1_0`, other objects by their
-keys. A mesh has two files, its manifest `<key>.index` and its fragments `<key>`, which are read as in a shard: the
-manifest behind the fragments.
+Chunks are named by voxels (`0-64_64-128_0-30`), grid cells by position (`0_1_0`), other objects by key. A mesh has a
+manifest `<key>.index` and fragments `<key>`; they are read as in a shard, fragments first.
 """
 
 from __future__ import annotations
@@ -84,6 +83,7 @@ FILE_WHY = "The folder is the index here: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
+    """Return the compression of a file, by its suffix or its first bytes; `plain_size` is that of a raw chunk."""
     ending = name[len(plain_name(name)) :]
     if ending:
         return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
@@ -103,6 +103,7 @@ def check_stored(size: int, limit: int, span: Span) -> None:
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
+    """Return an error text if a file is too short for its chunk, else ""; uses only name and size."""
     ending = name[len(plain_name(name)) :]
     if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
         return ""
@@ -113,6 +114,7 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
 
 
 def object_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of an object file; None for other files and for mesh fragments."""
     key = plain_name(name)
     if space.kind is SpaceKind.MESH:
         key = key.removesuffix(MANIFEST) if key.endswith(MANIFEST) else ""
@@ -123,6 +125,7 @@ def object_key(name: str, space: KeySpace) -> str | None:
 
 
 def key_number(key: str, space: KeySpace) -> int | None:
+    """Return the number that a key would have in a shard; None if the name is no key."""
     if space.grid is None:
         return parse_key(key) if key.isdecimal() and (key[0] != "0" or key == "0") else None
     number = chunk_key(key, space) if space.scale is not None else cell_key(key, space)
@@ -130,6 +133,11 @@ def key_number(key: str, space: KeySpace) -> int | None:
 
 
 class _ObjectFile:
+    """The file of one object, as a shard with one object.
+
+    `source` has the fragments of a mesh before its manifest; the content starts at `start`.
+    """
+
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
         self.source, self.origin, self.space = source, origin, origin.space
         self.name = name
@@ -232,6 +240,8 @@ class _OneObject(Objects):
 
 
 class ObjectFileShard(FileShard):
+    """The file of one object."""
+
     file: _ObjectFile
     format = "neuroglancer"
     decodes_to_verify = True
@@ -258,6 +268,7 @@ class ObjectFileShard(FileShard):
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the content, decompressed; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
             yield file.content()
@@ -329,6 +340,8 @@ class ObjectFileShard(FileShard):
 
 
 class ObjectFiles(DataSet):
+    """Key space with one file per object; `root` is the folder of the info if that is not above the files."""
+
     joins = False
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
@@ -354,6 +367,7 @@ class ObjectFiles(DataSet):
 
     @property
     def object_head(self) -> int:
+        """Bytes of an object to request at once: a whole raw chunk, up to `MOST_HEAD`."""
         return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_later(self) -> Sequence[Member]:
@@ -374,6 +388,7 @@ class ObjectFiles(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
+        """True if the folder is local: in a store it may have millions of files."""
         return self.folder.lists_cheaply
 
     @cached_property
@@ -381,6 +396,7 @@ class ObjectFiles(DataSet):
         return {object_key(member.name, self.space) or "": row for row, member in enumerate(self.members)}
 
     def file_of(self, key: str) -> str | None:
+        """Return the file name of a key; None if not found. Before the folder is listed, the name is computed."""
         if self.listed or self.folder.lists_cheaply:
             row = self._rows.get(key)
             return None if row is None else self.members[row].name
@@ -521,6 +537,7 @@ class ObjectFileRows(Objects):
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        """Return sizes from the folder listing; opens no file."""
         members = [self._files.members[row] for row in rows.tolist()]
         endings = [member.name[len(plain_name(member.name)) :] for member in members]
         codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]

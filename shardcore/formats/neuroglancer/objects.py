@@ -1,4 +1,4 @@
-"""The objects of a shard: one row per entry of each minishard index, then one for each damaged minishard."""
+"""The objects of a shard: one row per index entry, then one per damaged minishard."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ TRUSTED_GZIP = (1 << 32) // 1032
 
 
 class NeuroglancerObjects(Objects):
+    """The objects of a shard; the first access reads all minishard indices."""
+
     codecs = CODECS
     key_encoding = "number"
 
@@ -47,6 +49,7 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of rows; sizes of gzip values are those that their trailers declare."""
         table = self._table()
         entries, count = table.entries, len(table.entries)
         listed = rows < count
@@ -87,6 +90,7 @@ class NeuroglancerObjects(Objects):
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Yield rows as objects; gzip trailers are read in one request for all rows."""
         # Stored sizes are in the index.
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
 
@@ -102,6 +106,7 @@ class NeuroglancerObjects(Objects):
                 yield self._lost(row, int(table.damage.numbers[row - len(table.entries)]), table)
 
     def of_entry(self, entries: MinishardEntries, at: int) -> ObjectRef:
+        """Return an index entry as an object; its row is -1 before all indices are loaded."""
         table = self._file.levels.known_table
         row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
         return self._made(entries, at, row)
@@ -158,6 +163,7 @@ class NeuroglancerObjects(Objects):
         )
 
     def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sizes in the gzip trailers; -1 if the value is too short, or long enough to exceed 2**32."""
         told = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
@@ -167,10 +173,12 @@ class NeuroglancerObjects(Objects):
 
 
 def mesh_files(ref: ObjectRef) -> dict[str, str]:
+    """Return the names of the unsharded form: `<id>.index`, the manifest, and `<id>`, the fragments."""
     return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
 
 
 def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
+    """Return cell, voxel box and layout of a key that is a Morton code; empty for ids."""
     try:
         cell = cell_of(space, key)
     except FormatError as error:

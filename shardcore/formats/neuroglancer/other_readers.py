@@ -1,4 +1,4 @@
-"""Behaviour of the reference readers on damage, as tested."""
+"""Behaviour of tensorstore and cloud-volume on damaged shards, as tested."""
 
 from shardcore.model.other_readers import SILENT, Peer, ReaderAnswer
 

@@ -1,4 +1,4 @@
-"""Recognises and opens shards, and wires what stands over the file."""
+"""Detecting and opening shards, and the shard object."""
 
 from __future__ import annotations
 
@@ -63,6 +63,10 @@ OTHER_PART = {"index": "data", "data": "index"}
 
 
 def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+    """Return the shard for opening, the shard to keep, and the size of the `.index` of the split form, or None.
+
+    `wanted` is the minishard read next: its index is requested first from the `.data` file.
+    """
     stem, _, suffix = probe.name.rpartition(".")
     other = OTHER_PART.get(suffix)
     if other is None or shard_number(probe.name) is None or probe.folder is None:
@@ -94,6 +98,8 @@ VERSION = "1"
 
 
 class NeuroglancerShard(FileShard):
+    """One shard file, or both files of the split form."""
+
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
@@ -126,6 +132,7 @@ class NeuroglancerShard(FileShard):
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the grid of the volume, of which this file has some chunks; None if this is no volume."""
         space = self.origin.space
         if space.scale is None:
             return None
@@ -251,6 +258,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 def infer(probe: PrefetchedSource) -> Verdict | None:
+    """Recognise a shard by its bytes alone; `Certainty.PARTLY` if some checks fail."""
     try:
         whole, _, index_size = joined(probe)
     except ShardError as error:
@@ -264,6 +272,12 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
+    """Open a shard file, or one file of the split form with the other.
+
+    Raises:
+        NotAShard: There is no info, and no specification fits.
+        FormatError: The file is shorter than its shard index.
+    """
     whole, kept, index_size = joined(probe)
     if not context.forced:
         _refuse_other(probe, index_size)
@@ -277,6 +291,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
+    """Raise NotAShard for a known other file (such as a Git LFS pointer), if its first range is invalid."""
     pair = probe.head(16)
     start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
     if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
@@ -284,6 +299,7 @@ def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
+    """Open a shard of a data set; `wanted` is the minishard read next, if known."""
     probe = PrefetchedSource(source)
     whole, kept, index_size = joined(probe, wanted)
     _refuse_other(probe, index_size)
@@ -294,6 +310,7 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
 
 def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
+    """Return the shard index; empty if it is too large to read at once."""
     base = spec.index_size
     size = whole.size if index_size is None else index_size
     if size < base or index_size not in (None, base):

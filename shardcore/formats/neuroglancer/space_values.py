@@ -1,4 +1,4 @@
-"""The values of one key space, from their arrival until they are written into its shards."""
+"""Values of one key space, collected until they are written into shards."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
+    """Return a manifest; raise UsageError if it is invalid or declares another size of fragments."""
     parts, size = [], 0
     for piece in pieces_of(data, who):
         size += len(piece)
@@ -66,6 +67,12 @@ JOINED = 1 << 14
 
 
 class SpaceValues:
+    """Collects values by key, in any order; their places are computed when all are added.
+
+    `single` puts everything into one file; `among` key spaces share the memory. `exact` tells if the sizes so far are
+    final, `why` the reason for a suggested specification.
+    """
+
     def __init__(
         self,
         output: Output,
@@ -99,6 +106,7 @@ class SpaceValues:
         return self.said.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
+        """Add one value and return its key in decimal; raise UsageError for an invalid key or mesh."""
         who = more.label or f"object {key}"
         if key is None:
             raise UsageError(f"{more.label or 'the object'} has no key: give one")
@@ -138,6 +146,7 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
+        """Whether values are gzip members; fixed when the first one is added."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
             # Readers do not agree on meshes whose manifests are compressed.
@@ -146,12 +155,14 @@ class SpaceValues:
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
+        """Treat the values as meshes because fragments were given; too little for an info."""
         if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
         self.said = Described(SpaceKind.MESH)
         self.space = self.said.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
+        """Spool one value; return its content size and stored size."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed
@@ -180,6 +191,7 @@ class SpaceValues:
         return self.spool.at - begun
 
     def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
+        """Return specification and shards of the values so far, cached; raise UsageError for repeated or invalid keys."""
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
         spec = self.suggested()
@@ -227,6 +239,7 @@ class SpaceValues:
         )
 
     def bounds(self) -> tuple[Rows, Rows]:
+        """Return start and end of each value, including its fragments, in the spool."""
         columns = self.columns()
         stops = np.cumsum(columns.before + columns.sizes)
         return stops - columns.before - columns.sizes, stops

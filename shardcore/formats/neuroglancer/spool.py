@@ -1,4 +1,4 @@
-"""Values between their arrival and their place: in memory as long as they are few, then in a temporary file."""
+"""Temporary storage of values until they are written: in memory, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Spool:
+    """Bytes in the order of adding, read in any order; above `room` bytes they are in a temporary file."""
+
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
         self._output = output
@@ -54,9 +56,11 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
+        """Count bytes without data; only while planning."""
         self.at += size
 
     def rewind(self, at: int) -> None:
+        """Drop everything from an offset on."""
         self.at = at
         if self._file is not None:
             self._file.rewind(at)
@@ -64,6 +68,7 @@ class Spool:
             del self._kept[at:]
 
     def pieces(self, starts: Numbers, stops: Numbers) -> Iterator[bytes]:
+        """Yield the bytes of ranges, concatenated, in pieces of about `PIECE` bytes."""
         if not len(starts):
             return
         # Neighbours that arrived one after the other are one range.
@@ -127,6 +132,7 @@ class _Ranges:
 
 
 def _mapped(descriptor: int) -> mmap.mmap | None:
+    """Map the file; None if the address space is limited (`ulimit -v`)."""
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:

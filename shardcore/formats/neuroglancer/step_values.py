@@ -1,4 +1,4 @@
-"""Meanings of the values in the steps of a lookup."""
+"""Descriptions of the step values of a lookup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters for those who give none, and why they are what they are."""
+"""Suggested sharding parameters, and the reason for them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Suggestion:
 
 
 def bits_for(count: int) -> tuple[int, int]:
+    """Return shard bits and minishard bits for hashed keys, by the rule of cloud-volume."""
     minishards = count / KEYS_PER_MINISHARD
     if minishards < 1:
         return 0, 0
@@ -46,6 +47,7 @@ def bits_for(count: int) -> tuple[int, int]:
 
 
 def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
+    """Suggest parameters for ids (segments, annotations); `single` forces one file."""
     shard_bits, minishard_bits = bits_for(count)
     if single:
         shard_bits, minishard_bits = 0, min(shard_bits + minishard_bits, SINGLE_BITS)
@@ -64,6 +66,7 @@ def with_minishards(bits: str) -> dict[str, Any]:
 
 
 def for_grid(grid: Sequence[int], chunk_bytes: int, *, data_encoding: str, single: bool) -> Suggestion:
+    """Suggest parameters for chunks of a volume, not hashed, so that neighbours stay together."""
     total = sum(check_grid(grid))
     inside = max(0, (SHARD_VOXELS // max(chunk_bytes, 1)).bit_length() - 1)
     inside = total if single else min(total, inside)

@@ -1,4 +1,4 @@
-"""The nodes of a shard: what every byte is. Built from the index levels; rows become nodes when the user looks."""
+"""Node tree of a shard, built from the index levels; rows become nodes on access."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ from shardcore.sources.memory import BytesSource
 
 
 class ColumnCells(Children):
+    """The numbers of one column of a minishard index.
+
+    `values` returns the stored numbers `[first, last)` and their texts; `first_row` is the object row of the first.
+    """
+
     def __init__(
         self,
         start: int,
@@ -99,6 +104,7 @@ class ColumnCells(Children):
 def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
+    """Return the three columns of a decoded minishard index; texts show the running sums that readers use."""
     # Summed up once for all groups of a thousand, each of which requests its first and its last number.
     summed: Once[MinishardEntries] = Once()
 
@@ -140,6 +146,7 @@ class NeuroglancerTree:
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
+        """Return the root; values and indices appear once they are loaded."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
@@ -176,6 +183,7 @@ class NeuroglancerTree:
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
+        """Return the row of the first entry of a minishard; None before all are loaded, or if it is damaged."""
         if minishard is None or table is None or minishard in table.damage:
             return None
         return table.rows_of(minishard).start

@@ -1,4 +1,4 @@
-"""A precomputed data set of one file per object: which object each file is, and what the info states about all."""
+"""Unsharded data sets as inputs: the object of each file, and their infos."""
 
 from __future__ import annotations
 
@@ -51,10 +51,13 @@ _LEGACY_TEXT = "a mesh in the legacy form; only multi-resolution meshes can be s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unsharded:
+    """A folder with one file per object, or two per mesh."""
+
     folder: Path
     described: Described
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
+        """Return the objects, and notes on files left out; object names start with `above`."""
         names, links = _names(self.folder)
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
@@ -87,6 +90,8 @@ class Unsharded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnshardedSet:
+    """A data set with one or more key spaces; `infos` are by folder, that of the data set under ""."""
+
     folder: Path
     parts: tuple[Unsharded, ...]
     infos: Mapping[str, Mapping[str, Any]]
@@ -104,6 +109,10 @@ class UnshardedSet:
 
 
 def unsharded_at(folder: Path) -> UnshardedSet | None:
+    """Return the data set of a folder: a root, a scale, meshes, skeletons or annotations; None without an info.
+
+    Raises UsageError if it cannot be sharded, or is already.
+    """
     members = _info(folder)
     if members is not None:
         kind = type_of(members)
@@ -133,6 +142,10 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
 
 
 def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tuple[Path, str]]]:
+    """Return the meshes among files (`<id>.index`, the manifest, and `<id>`, the fragments), and the other files.
+
+    Raises UsageError if a manifest is missing or a mesh has the legacy form.
+    """
     named: dict[str, tuple[Path, str]] = {}
     for path, name in files:
         if named.setdefault(plain_name(name), (path, name)) != (path, name):
@@ -157,6 +170,10 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
 
 
 def chunk_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a chunk file such as `0-64_64-128_0-30`, None for other names.
+
+    Raises UsageError if the volume has no such chunk.
+    """
     match = _CHUNK.fullmatch(name)
     scale, grid = space.scale, space.grid
     if match is None or scale is None or grid is None:
@@ -172,6 +189,7 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
 
 
 def cell_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a cell file such as `1_0_2`, None for other names; raise UsageError outside the grid."""
     parts, grid = name.split("_"), space.grid or ()
     if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
         return None
@@ -182,6 +200,7 @@ def cell_key(name: str, space: KeySpace) -> str | None:
 
 
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
+    """Return the unsharded scales of a volume, and the meshes and skeletons that its info names."""
     scales = _scales(members)
     there = [scale for scale in scales if _is_below(folder, scale.get("key"))]
     plain = [scale for scale in there if scale.get("sharding") is None]
@@ -236,6 +255,7 @@ def _why_not_below(root: Path, below: object) -> str:
 
 
 def _is_below(root: Path, below: object) -> bool:
+    """Return whether an info names a folder below the data set, without `..` and links."""
     if not isinstance(below, str) or "\0" in below:
         return False
     inside = PurePosixPath(below)

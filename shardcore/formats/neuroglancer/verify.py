@@ -1,4 +1,4 @@
-"""Verification of a shard: the shard index, then every minishard index, then every value."""
+"""Verification of a shard: shard index, minishard indices, values."""
 
 from __future__ import annotations
 
@@ -215,6 +215,7 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
 
 
 def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
+    """Return whether all keys are codes by an older rule, `2**i <= grid[axis]`, which was once published."""
     wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
     try:
         cells, valid = decode_many(table.entries.ids, wider)
@@ -251,6 +252,10 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
 def _check_values(
     file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: Decoder
 ) -> int:
+    """Decompress gzip values, compare sizes of raw chunks, and decode other contents.
+
+    Returns the number of values that were checked by crc32 or are outside the file.
+    """
     entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
@@ -305,6 +310,11 @@ def _check_sizes(
 
 
 class ValueCheck:
+    """Decodes contents as for display, and checks rules of the specification on them.
+
+    `source` has the fragments in front of the manifests; `base` is the size of the shard index, 0 for an object file.
+    """
+
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: Decoder) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
@@ -387,6 +397,8 @@ class ValueCheck:
 
 
 class _RowFindings:
+    """Adds findings for many rows: the first `LISTED` one by one, and their total."""
+
     def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
         self._file = file
         self._table = table

@@ -1,4 +1,4 @@
-"""A volume out of an array: its info, and its chunks."""
+"""A volume from a `.npy` array: its info, and its chunks."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ Array = npt.NDArray[Any]
 
 
 def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
+    """Return the info of a volume of one scale, without specification.
+
+    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by the voxel type.
+    """
     array = loaded(path)
     if kind not in (None, "image", "segmentation"):
         raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
@@ -73,6 +77,7 @@ def loaded(path: str) -> Array:
 
 
 def chunks(path: str, described: Described) -> Iterator[InputItem]:
+    """Yield the chunks in key order; raise SourceError if the file changes meanwhile."""
     array = loaded(path)
     try:
         before = Path(path).stat()

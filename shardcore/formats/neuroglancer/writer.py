@@ -1,4 +1,4 @@
-"""Writing shards: the inverse of the reader, from the same layout."""
+"""Writer of shards; the inverse of the reader, from the same layout."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ def _sections(shard: ArrangedShard) -> tuple[Section, ...]:
 
 
 class _PlannedObjects(ColumnObjects):
+    """Planned values of a shard; rows are in the order of adding."""
+
     codecs = CODECS
 
     def __init__(self, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> None:
@@ -113,6 +115,21 @@ INDEX_BITS = 24
 
 
 class NeuroglancerWriter(Writer):
+    """Writes the values of one key space, or of several: all scales of a volume, its meshes and skeletons.
+
+    Args:
+        output: The target.
+        spec: A sharding object or info; default: suggested parameters.
+        order: Order of values and indices in a shard; see `ShardOrder`.
+        info: Write the info, if enough is known.
+        kind: Meaning of the keys; see `KINDS`.
+        template: Info of an unsharded data set. For several key spaces, infos by folder, that of the data set under "";
+            object names then start with the folder. Infos of segment properties are copied.
+        volume: `.npy` file whose chunks are written.
+        chunk_size: Voxels per chunk of the volume.
+        resolution: Nanometres per voxel of the volume.
+    """
+
     key_form = NUMBERS
 
     def __init__(
@@ -250,6 +267,7 @@ class NeuroglancerWriter(Writer):
             self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
+        """Return the key spaces that get shards: those with values, or all if none has any."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
     def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
@@ -262,6 +280,7 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
+        """Raise UsageError if no reader would look for the keys in the single file."""
         if len(shards) > 1:
             raise UsageError(
                 f"the keys belong in {plural(len(shards), 'shard')}: give a folder, a name that ends with /"
@@ -313,6 +332,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
+    """Return the shard folders of the info that will be replaced, without those that have their own info."""
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:

@@ -31,7 +31,7 @@ class XorbObjects(Objects):
 
     @property
     def sized(self) -> bool:
-        """Whether the info block lists the uncompressed sizes."""
+        """True if the info block lists the uncompressed sizes."""
         return self.file.records.unpacked_ends is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class XorbShard(FileShard):
-    """An opened xorb."""
+    """An opened xorb; its chunks are the objects."""
 
     key_form = KEY_FORM
     meanings = MEANINGS
