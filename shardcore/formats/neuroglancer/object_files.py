@@ -240,8 +240,6 @@ class _OneObject(Objects):
 
 
 class ObjectFileShard(FileShard):
-    """The file of one object."""
-
     file: _ObjectFile
     format = "neuroglancer"
     decodes_to_verify = True

@@ -146,7 +146,7 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
-        """Whether values are gzip members; fixed when the first one is added."""
+        """True if values are gzip members; fixed when the first one is added."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
             # Readers do not agree on meshes whose manifests are compressed.
@@ -191,7 +191,7 @@ class SpaceValues:
         return self.spool.at - begun
 
     def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """Return specification and shards of the values so far, cached; raise UsageError for repeated or invalid keys."""
+        """Return specification and shards of the values so far; raise UsageError for repeated or invalid keys."""
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
         spec = self.suggested()

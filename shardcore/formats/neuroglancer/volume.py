@@ -30,7 +30,7 @@ def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
 
 
 def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
-    """Return the voxel box of a cell, cropped to the volume."""
+    """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
     begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
     end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
     return VoxelBox(
