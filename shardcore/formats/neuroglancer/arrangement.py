@@ -19,9 +19,9 @@ Rows = npt.NDArray[np.int64]
 
 class ShardOrder(Enum):
     BY_MINISHARD = "by-minishard"
-    """The values of a minishard, then its index, then the next minishard: tensorstore's order."""
+    """Each minishard's values, then its index; the order of tensorstore."""
     INDICES_LAST = "indices-last"
-    """All values, then all indices: one range holds the whole second level; cloud-volume's order."""
+    """All values, then all indices, in one contiguous range; the order of cloud-volume."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +108,7 @@ def _shard(
     written, sizes = 0, columns.sizes.astype(np.uint64)
     for at, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         if order is ShardOrder.BY_MINISHARD:
-            # So far, the starts know nothing of the indices between the values.
+            # The starts do not include the indices before this minishard yet.
             starts[first:last] += written
             place = int(starts[last - 1] + columns.sizes[last - 1])
         else:

@@ -17,11 +17,11 @@ from shardcore.model.span import Span
 
 MOST_AXES = 10
 CURVE = 4
-"""Cells along each axis of the plane in which the Morton curve is drawn."""
+"""Cells per axis of the drawn part of the Morton curve."""
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
-"""Columns of a minishard index that are drawn, by how long keys are: from which key on, how many."""
+"""Number of index columns drawn, from a smallest key on: long keys are wide."""
 
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
@@ -68,9 +68,9 @@ def _field(
 ) -> Item:
     size = max(min(size, CODE_BITS - at), 0)
     docs = {
-        "dropped": "These bits do not count: keys that differ in them alone stay in one minishard.",
+        "dropped": "Keys that differ only in these bits are in the same minishard.",
         "minishard": "These bits are the number of the minishard in its file.",
-        "shard": "These bits are the number of the file.",
+        "shard": "These bits are the number of the shard file.",
     }
     doc = f"{member} is {size}. {docs[text]}"
     return Item(text, spans, at, size, tone, doc, f"{text} in {row}" if row else "", handle=member if grips else "")
@@ -121,9 +121,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
         width = sum(1 for owner, _ in owners if owner == axis)
         bits = f"{at:0{width}b}" if width else "no bits"
         rows.append((Item(name, tone=tone), Item(bits), Item(str(at)), Item(f"0 to {length - 1}")))
-    return Table(
-        "The bits of each axis, put together again", ("axis", "its bits", "cell", "cells there are"), tuple(rows)
-    )
+    return Table("The bits of each axis, collected", ("axis", "bits", "cell", "range"), tuple(rows))
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
@@ -136,7 +134,7 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], 
 
 
 def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
+    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: keys in each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
@@ -274,12 +272,12 @@ def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) 
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [
-        Item(spec.shard_stem(number), at=number, tone=Tone.INDEX, doc=f"{spec.shard_name(number)} is there.")
+        Item(spec.shard_stem(number), at=number, tone=Tone.INDEX, doc=f"{spec.shard_name(number)} exists.")
         for number in sorted(present - {place.shard})
     ]
     here = place.shard in present
     name = spec.shard_name(place.shard)
-    doc = f"{name} is there." if here else f"There is no {name}: writers leave out files without keys."
+    doc = f"{name} exists." if here else f"{name} does not exist: writers omit files without keys."
     text, tone = (spec.shard_stem(place.shard), Tone.HIT) if here else ("none", Tone.MISS)
     items.append(Item(text, at=place.shard, tone=tone, doc=doc, name="file", here=True))
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"

@@ -37,16 +37,16 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
-"""Keys that are placed again at most when a number of bits is changed."""
+"""Most keys that are routed again when a number of bits changes."""
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
 _HIGHEST = {"preshift_bits": 63, "minishard_bits": 32, "shard_bits": 32}
 _LABELS = {"preshift_bits": "Dropped bits", "minishard_bits": "Minishard bits", "shard_bits": "Shard bits"}
 _DOCS = {
-    "preshift_bits": "preshift_bits: low bits of the key that do not count, so that neighbours stay together.",
-    "minishard_bits": "minishard_bits: how many bits of the hash choose the minishard in a file.",
-    "shard_bits": "shard_bits: how many bits of the hash choose the file.",
+    "preshift_bits": "preshift_bits: low bits of the key that are dropped, so that neighbours stay together.",
+    "minishard_bits": "minishard_bits: bits of the hash that select the minishard in a file.",
+    "shard_bits": "shard_bits: bits of the hash that select the file.",
 }
 
 
@@ -87,7 +87,7 @@ class BitsSketch:
             Control(name, _LABELS[name], ControlKind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
             for name, value in numbers.items()
         ]
-        doc = "identity takes the bits of the key as they are; MurmurHash3 spreads neighbours over all minishards."
+        doc = "identity uses the key itself; MurmurHash3 spreads neighbouring keys over all minishards."
         hashes = Control("hash", "Hash", ControlKind.CHOICE, spec.hash, choices=HASHES, doc=doc)
         self.controls: tuple[Control, ...] = (*sliders, hashes)
 
@@ -107,7 +107,7 @@ class BitsSketch:
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
         return Drawing(self._title(spec, place, what_if), tuple(figures), links, caption, more=more, what_if=what_if)
 
-    # --- what the file says ------------------------------------------------------------------------------------------
+    # --- the real specification --------------------------------------------------------------------------------------
 
     def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """Add the figures for the real specification; return the number of omitted entries, and the caption."""
@@ -213,10 +213,12 @@ class BitsSketch:
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         above = np.uint64(min(spec.minishard_bits, 63))
         used, counts = np.unique(shards << above | minishards, return_counts=True)
-        # Sorted by file: where the number of the file changes, another one begins.
+        # Sorted by file: each change of the file number is another file.
         files_used = int(np.count_nonzero(np.diff(used >> above))) + 1 if spec.shard_bits else 1
-        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(known.count, 'key')}." * (known.count > len(moved))
-        partly = "" if known.complete else " Only keys that are read are counted; load the index to move all."
+        bound = f" Only the first {MOVED_KEYS:,} of {plural(known.count, 'key')} are counted." * (
+            known.count > len(moved)
+        )
+        partly = "" if known.complete else " Only loaded keys are counted; load the index to count all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
@@ -280,7 +282,7 @@ class BitsSketch:
     @staticmethod
     def _title(spec: ShardingSpec, place: KeyLocation, what_if: bool) -> str:
         where = f"minishard {place.minishard} of {spec.shard_name(place.shard)}"
-        return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
+        return f"Key {place.key} would belong in {where}" if what_if else f"Key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
         return (self._origin.place,) if self._origin.place is not None and not what_if else ()

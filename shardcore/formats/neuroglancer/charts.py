@@ -18,8 +18,8 @@ from shardcore.progress import Progress
 _NAMES = (
     (RegionKind.VALUE, Use.DATA, "values", "The values of the keys, as they are stored."),
     (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "They are stored before their manifests; no index lists them."),
-    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, places and sizes of the values."),
-    (RegionKind.GAP, Use.DEAD, "bytes that nothing lists", "No index refers to them."),
+    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, offsets and sizes of the values."),
+    (RegionKind.GAP, Use.DEAD, "unlisted bytes", "No index refers to them."),
 )
 
 
@@ -33,7 +33,7 @@ def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
     if table is not None:
         for section in file.sections:
             if section.name in REGION_SECTIONS and section.name not in inside:
-                # A section that is there twice: before and after the indices.
+                # Values may be before and after the indices: then the section exists twice.
                 mine = [one for one in file.sections if one.name == section.name]
                 if len(mine) == 1:
                     inside[section.name] = _after(file, table, section)
@@ -68,7 +68,7 @@ def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
         "minishard",
         "key",
         counts,
-        f"{spread}; a reader fetches the index of one to find one key, so even ones cost least.",
+        f"{spread}; a lookup reads the index of one minishard, so an even distribution costs least.",
         int(counts.sum()) / max(len(counts), 1),
         by_chance=hashed,
         row_bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),

@@ -23,7 +23,7 @@ from shardcore.model.span import Span
 
 PICTURES = ("jpeg", "png")
 MOST_BYTES = 1 << 28
-"""Decoded bytes of a chunk."""
+"""Largest decoded size of a chunk in bytes."""
 
 
 def decode_chunk(
@@ -80,7 +80,7 @@ def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | No
     header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
     found, size = [], layout.nbytes // channels if channels else 0
     for blocks in _blocks(layout, data, place):
-        # A channel with an offset before it is a chunk of one channel.
+        # An offset and the channel make a chunk of one channel.
         one = (1).to_bytes(4, "little") + data[blocks.start :]
         found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
         if len(found[-1]) != size:
@@ -92,7 +92,7 @@ def _picture(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | N
     *volume, channels = layout.shape
     header, voxels = picture_header(data), math.prod(volume)
     if header is None or header.format != layout.encoding or not header.width:
-        raise FormatError(f"the chunk is no {layout.encoding.upper()} picture", span=place)
+        raise FormatError(f"the chunk is not a {layout.encoding.upper()} image", span=place)
     if header.width * header.height != voxels:
         pixels = f"{header.width:,} × {header.height:,} pixels"
         raise FormatError(f"the picture has {pixels}, the chunk {plural(voxels, 'voxel')}", span=place)

@@ -34,7 +34,7 @@ BLOCK = 16 << 20
 PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 KEPT_DECODED = 32 << 20
-"""Decoded minishard indices and values are kept up to this many bytes."""
+"""Cache size of decoded minishard indices and values, in bytes."""
 
 
 class NeuroglancerFile:
@@ -133,7 +133,7 @@ class NeuroglancerFile:
         first, last = (self.base + edge for edge in table.pairs[minishard].tolist())
         gzipped = self.spec.minishard_index_encoding == "gzip"
         at = (0 if gzipped else first) + WORD * (len(listed) + row - listed.start)
-        why = f"Number {row - listed.start} of minishard {minishard}: gaps and sizes add up to where this value begins."
+        why = f"Entry {row - listed.start} of minishard {minishard}: gaps and sizes add up to the offset of this value."
         return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
 
     def stream(self, span: Span) -> Iterator[bytes]:

@@ -125,13 +125,13 @@ def _joined(folder: str, inner: str) -> str:
 
 
 MOST_TRIED = 1024
-"""Shards that are looked for by name where a folder cannot be listed."""
+"""Most shards whose names are tried in a folder that cannot be listed."""
 
 MOST_UNASKED = 64
-"""Shards that are looked for by name before the user requests them."""
+"""Most shards whose names are tried without a request of the user."""
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""The minishard that a shard is opened for, where it is opened for a key."""
+"""Minishard that is read next, while a shard is opened for a key."""
 
 NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
@@ -227,7 +227,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        # A folder that cannot be listed does not state how many shards it has.
+        # The number of shards is unknown if the folder cannot be listed.
         return self.origin.fields | (super().fields if self.lists else {})
 
     @property
@@ -267,8 +267,8 @@ class NeuroglancerDataSet(DataSet):
             missing = self.origin.spec.shard_name(key.shard)
             look.step(
                 "No such shard",
-                f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
-                why="The file of a key is computed, so a missing one is an answer: no other file needs a look.",
+                f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
+                why="The file of a key is computed, so no other file can have the key.",
                 inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
                 file=missing,
                 draw=lambda: self._route_drawing(key),
@@ -291,7 +291,7 @@ class NeuroglancerDataSet(DataSet):
 
         place = None if trace is None else self.parse_key(trace.key)
         key = None if place is None else place.key
-        # Of a lookup the member is open, if it is there: the lookup came to it.
+        # After a lookup its shard is open, if it exists.
         name = trace.member if trace is not None else self.first_member
         inside = self.may_hold(name) and (trace is None or self.is_open(name))
         sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
@@ -323,7 +323,7 @@ class NeuroglancerDataSet(DataSet):
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:
-                pass  # it is there; the reader it is reported what is wrong with it
+                pass  # it exists; reading it reports the error
             return candidate
         return None
 
@@ -345,9 +345,7 @@ class NeuroglancerDataSet(DataSet):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         report = super().verify(depth, progress)
         spec = self.origin.spec
-        text = (
-            f"no key leads to this file: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
-        )
+        text = f"no key is routed to it: shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
         more = tuple(
             Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
         )
@@ -547,7 +545,7 @@ def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member
     members = [one for one in tried if isinstance(one, Member)]
     refused = [one for one in tried if isinstance(one, Forbidden)]
     if refused and not members:
-        # One may be absent; that all are is not likely.
+        # A 403 may mean a missing file, but hardly for all of them.
         raise refused[0]
     return members
 

@@ -37,18 +37,18 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 MOST_ATTRIBUTES = 256
-"""Attributes of vertices, properties and relationships of annotations."""
+"""Most vertex attributes, properties or relationships in an info."""
 MOST_COMPONENTS = 1024
 MOST_AXES = 64
 MOST_WIDTH = 21
-"""Bits of a coordinate of a cell of a mesh: with three of them a Morton code has 63 bits."""
+"""Most bits of a cell coordinate: three of them make a Morton code of 63 bits."""
 
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
 }  # fmt: skip
 """Data types of attributes and properties."""
 COLOURS = {"rgb": 3, "rgba": 4}
-"""Types of properties that are some bytes."""
+"""Property types of several bytes."""
 
 POINTS = {
     "point": ("position",),
@@ -57,7 +57,7 @@ POINTS = {
     "ellipsoid": ("center", "radii"),
     POLYLINE: (),
 }
-"""Shapes of annotations: their vectors in the order of the bytes; a polyline has a count and so many points."""
+"""Vectors per shape, in byte order; a polyline has a count, then its points."""
 
 _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
 
@@ -131,7 +131,7 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
     codes = encode_many(positions.astype(np.uint64), (1 << width,) * 3)
     faults = ["are not in Z-curve order"] if (codes[1:] < codes[:-1]).any() else []
     if twice := len(codes) - len(np.unique(codes)):
-        faults.append("one comes twice" if twice == 1 else f"{twice:,} come more than once")
+        faults.append("one is repeated" if twice == 1 else f"{twice:,} are repeated")
     return ", ".join(faults)
 
 

@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Callable, Iterable
 
 HEAD = bytes.fromhex("1f8b08000000000000ff")
-"""No name, no time, no system."""
+"""Gzip header without name, time and system."""
 LEVEL = 6
 WHOLE = 1 << 20
-"""Content of up to this many bytes is compressed in one piece, with a window that fits it."""
+"""Content of up to this many bytes is compressed at once, with a window of its size."""
 _LOOKAHEAD = 262
-"""Bytes of its window that deflate cannot refer to."""
+"""Bytes of the window that deflate cannot refer to."""
 _trailer = struct.Struct("<II").pack
 
 

@@ -38,7 +38,7 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 HASHED_LIMIT = 1 << 24
-"""Keys that are hashed for one value of `minishard_bits`; afterwards hash and preshift are judged by a sample."""
+"""Keys hashed per value of `minishard_bits`; beyond that, only a sample is checked."""
 HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
@@ -100,7 +100,7 @@ class Candidate:
         """Preferred fit: agrees with the file name, smallest preshift, likelier hash."""
         if not self.fits:
             return None
-        # Without minishards any hash fits and none matters: identity is the plainest thing to show.
+        # With one minishard any hash fits and none matters: identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         return min(self.fits, key=lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred))
 
@@ -176,7 +176,7 @@ class Inference:
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
         lines.append(f"{self.best.score:.0%} of the file is accounted for")
         if self.best.meshes:
-            lines.append("values are mesh manifests: their fragments lie unlisted in front of them")
+            lines.append("values are mesh manifests, with unlisted fragments in front of them")
         if self.best.overlapping:
             lines.append(plural(self.best.overlapping, "value overlaps", "values overlap") + " others")
         for other in self.candidates[1:]:
@@ -212,8 +212,8 @@ def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> 
         table += file.read(len(table), size)
         pairs = np.frombuffer(table, dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         starts, ends = pairs[:, 0], pairs[:, 1]
-        # What follows the shard index only gets shorter with more bits: what breaks here breaks for all.
-        # An empty minishard may point anywhere, but writers let it point into the file.
+        # With more bits the rest of the file gets shorter, so a range that leaves it always will.
+        # The range of an empty minishard may be anywhere, but writers keep it in the file.
         if range_faults(pairs, size, file.size).any() or (ends > np.uint64(file.size - size)).any():
             rejected.append(f"minishard_bits {bits} and more: a range of the shard index leaves the file")
             return
@@ -282,7 +282,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
     listed = entries.minishards.astype(np.uint64)
     sample, larger = (_spread(len(entries), limit) for limit in (ID_SAMPLE, HASHED_SAMPLE))
     left = HASHED_LIMIT
-    # Small preshifts are likely, so they are compared with all keys first.
+    # Small preshifts are likely, so they are checked first, with all keys.
     for preshift, function in product(range(64), HASHES):
         spec = ShardingSpec(preshift, function, bits, 0)
         if not (spec.place_many(entries.ids[sample])[0] == listed[sample]).all():

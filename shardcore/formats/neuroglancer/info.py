@@ -26,12 +26,12 @@ MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
-"""Type without keys: all of it is in the info."""
+"""Segment properties: no keys, everything is in the info."""
 BESIDE = "../"
-"""Beginning of a key whose folder is beside that of the info; it is opened only with consent."""
+"""Prefix of a folder beside that of the info; opened only with consent."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
-"""Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""
+"""Most axes of a grid: a compressed Morton code has 64 bits."""
 TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)

@@ -26,13 +26,13 @@ from shardcore.model.number_words import plural
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
-"""Meanings that keys can have; the latter two are types of volumes."""
+"""Values of the option `kind`; the last two are types of volumes."""
 
 _UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 Place = tuple[str | int, ...]
-"""The way to the part of an info that has the sharding object of a key space: `("scales", 0)`; empty for all of it."""
+"""Path of a key space in an info, such as `("scales", 0)`; empty for the info itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +187,7 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
         return origin.spec, Described()
     members = json.loads(origin.text)
     if space.kind is SpaceKind.VOLUME:
-        # Of the other scales no chunks are written.
+        # No chunks of the other scales are written.
         scales = [
             each for each in members["scales"] if posixpath.normpath(each.get("key") or "") == (space.folder or ".")
         ]

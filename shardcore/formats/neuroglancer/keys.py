@@ -15,7 +15,7 @@ from shardcore.writing.writer import OddName
 
 _NUMBER = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
 _DIGITS = 19
-"""Numbers of so many digits are below 2**64."""
+"""Numbers of up to this many digits are below 2**64."""
 
 
 def key_number(text: str, who: str = "") -> int:
@@ -45,4 +45,4 @@ def key_of_name(name: str) -> str:
     try:
         return str(key_number(stem))
     except UsageError:
-        raise OddName(f"{name}: the name of a file is its key, a decimal or 0x number") from None
+        raise OddName(f"{name}: a file name must be its key, a decimal or 0x number") from None

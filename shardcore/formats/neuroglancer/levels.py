@@ -32,22 +32,22 @@ from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
 
 KEPT_WHOLE = 1 << 20
-"""A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""
+"""A shard index of up to this many bytes is read on opening; of a larger one, single entries."""
 KEPT_ENTRIES = 64 << 20
-"""Minishards that lookups read are kept up to this many bytes."""
+"""Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
-"""Bytes that entries take in memory for each byte of a decoded index, about."""
+"""Approximate memory of entries per byte of a decoded index."""
 BATCH = 8 << 20
 DECODED_FLOOR = 16 << 20
-"""Any minishard index may decode to this many bytes, however few are stored."""
+"""Any minishard index may decode to this many bytes."""
 DECODED_RATIO = 64
-"""Beyond that it may decode to this many times its stored size: ids and sizes never compress better than that."""
+"""Beyond that, at most this many times its stored size: ids and sizes do not compress better."""
 TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
-"""All of them together may decode to this many times the file, or to the floor: a value has more than a few bytes."""
+"""All indices together may decode to this many times the file size, or to the floor."""
 CLAIMED_RATIO = 1
 CLAIMED_FLOOR = 1 << 16
-"""All minishard indices together have at most as many bytes as the file, or 64 KiB: shared ranges multiply nothing."""
+"""All ranges together may have as many bytes as the file, or 64 KiB: shared ranges count each time."""
 _SHARED = "its index shares its bytes with those of many others"
 
 
@@ -182,7 +182,7 @@ class IndexLevels:
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
             except FormatError as error:
-                # What expands beyond the room that is left has used it up; else each of many would be expanded again.
+                # An index that exceeds the rest uses it up; otherwise many such indices would be decompressed.
                 if isinstance(error.__cause__, LimitExceeded):
                     room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
                 damage.note(number, error.message.removeprefix(f"minishard {number}: "))
@@ -196,7 +196,7 @@ class IndexLevels:
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
-        # Ranges here lie within the file, and there are far fewer than 2**63 / its size of them.
+        # No overflow: each range is within the file, and there are few enough of them.
         allowed = max(CLAIMED_FLOOR, CLAIMED_RATIO * self.source.size)
         claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= allowed
         damage.note(used[~claimed], _SHARED)

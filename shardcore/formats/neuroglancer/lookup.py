@@ -46,7 +46,7 @@ places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
 
 TOLD_LIMIT = 16 << 20
-"""Values of up to this many bytes, stored and plain, are read and hashed while a lookup is reported."""
+"""Values of up to this many bytes, stored and uncompressed, are read and hashed by a trace."""
 
 
 class NeuroglancerLookup:
@@ -110,7 +110,7 @@ class NeuroglancerLookup:
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
         if self._file.number is not None:
             rows = rows[shards[rows] == np.uint64(self._file.number)]
-        # Stable: of equal ids the first listed comes first, as `find` has it.
+        # Stable: of equal ids the first listed stays first, as in `find`.
         rows = rows[np.argsort(entries.ids[rows], kind="stable")]
         ids = entries.ids[rows]
         at = np.searchsorted(ids, keys)
@@ -127,7 +127,7 @@ class NeuroglancerLookup:
 
 
 _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever the size of the file."
-_MEANING_WHY = "A shard stores bytes under numbers; only the info has their meaning."
+_MEANING_WHY = "A shard stores bytes by number; only the info says what they are."
 
 
 def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
@@ -139,13 +139,13 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
-        why="The file does not say how its keys are spread; without the specification no key can be found in it.",
+        why="The file does not contain its sharding parameters; without them no key can be found.",
         shown=(key_figure(spec, place, spans),),
         **spec.to_json(),
     )
     shift = spec.preshift_bits
     dropped = "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
-    text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, with the remainder forgotten."
+    text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, without the remainder."
     if not shift:
         text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
     look.step(
@@ -153,7 +153,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         text,
         why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
         if shift
-        else "Dropping low bits would keep neighbouring keys in one minishard; this writer chose to part them.",
+        else "Dropping low bits would keep neighbouring keys in one minishard; this writer chose not to.",
         inputs=origin.fields_at("preshift_bits"),
         key=str(place.key),
         shifted=str(place.shifted),
@@ -181,7 +181,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
-        why="Two fields of one number replace a directory: every reader computes the place, without a server.",
+        why="Two bit fields replace a directory: every reader computes the location, without a server.",
         inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,
@@ -230,7 +230,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
         f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
         span,
-        why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
+        why="The file starts with one pair of offsets per minishard: 16 bytes at a computed offset.",
         **offsets,
         start=start,
         stop=stop,
@@ -285,7 +285,7 @@ def _position(
 
 
 def _none_of(count: int) -> str:
-    return "the one key here is another one: it" if count == 1 else f"none of the {count:,} keys"
+    return "the only key" if count == 1 else f"none of the {count:,} keys"
 
 
 def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
@@ -293,7 +293,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
     look.step(
-        "Place of the value",
+        "Locate the value",
         text,
         *used,
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
@@ -306,7 +306,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
 def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
-        text = f"{plural(span.size, 'stored byte')}: too many to read along."
+        text = f"{plural(span.size, 'stored byte')}: too many to read in a trace."
         look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
@@ -317,7 +317,7 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             size += len(piece)
             head.append(piece)
             if size > TOLD_LIMIT:
-                text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
+                text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read in a trace."
                 look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
@@ -357,8 +357,8 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             fragments = fragments_span(manifest, span.start, file.base)
             lods, count = len(manifest.lod_scales), manifest.fragments
             text = (
-                f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
-                f"{count:,} of {plural(fragments.size, 'byte')} in all."
+                f"A manifest of {plural(lods, 'level')} of detail; directly in front of it are its "
+                f"{plural(count, 'fragment')}, {plural(fragments.size, 'byte')} in all."
             )
             look.step(
                 "Meaning",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, entry_count, values_inside
 
 WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
-"""One word of an index; the three columns have the same type."""
+"""Type of a number in an index; all three columns have it."""
 
 Numbers = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
     """Return running sums modulo 2**64 that restart in each segment of `counts[j]` numbers."""
-    # Exact even though totals wrap: subtraction modulo 2**64 takes away what came before the segment.
+    # Exact although totals wrap: subtraction is modulo 2**64, too.
     totals = np.cumsum(deltas, dtype=np.uint64)
     filled = counts[counts > 0]
     firsts = segment_starts(filled)
@@ -74,11 +74,11 @@ def entries_of(
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
     slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(segment_starts(counts), counts)
-    # The words of a segment are three rows of its n: row r of entry i is word 3 * entries before + r * n + i.
+    # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
     at = np.repeat(3 * segment_starts(counts), counts) + slots
     rows = np.repeat(counts, counts)
     id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
-    del at, rows, words  # as large as what is kept
+    del at, rows, words  # free memory as large as the result
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes

@@ -74,7 +74,7 @@ I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_HEAD = 8 << 20
-"""Bytes of a remote chunk that are requested at once."""
+"""Most bytes of a remote chunk requested at once."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh: the file of its key."
@@ -87,7 +87,7 @@ def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
     ending = name[len(plain_name(name)) :]
     if ending:
         return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
-    # Stores that compress a file on its way in keep its name.
+    # Stores that compress uploads keep the file name.
     return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
 
 
@@ -253,7 +253,7 @@ class ObjectFileShard(FileShard):
         self.title = f"Neuroglancer {file.kind}"
 
     def _module(self, name: str) -> Any:
-        # Charts and references of the format are those of shards.
+        # Charts and references exist only for shards.
         return None
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
@@ -312,11 +312,11 @@ class ObjectFileShard(FileShard):
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
-        # A gzip member ends with a crc32; the others have no checksum that is always there.
+        # A gzip member ends with a crc32; other encodings have no mandatory checksum.
         checked = int(depth.reaches(Depth.CONTENT) and file.codec == "gzip" and not findings.left_out)
         found = findings.all()
         if file.span.start:
-            counted = f" (bytes are counted over the files {file.key} and {file.name}, end to end)"
+            counted = f" (offsets count over the files {file.key} and {file.name}, concatenated)"
             found = tuple(replace(one, message=one.message + counted) if one.span else one for one in found)
         return Report(depth, 1, found, checked, int(file.codec != "gzip"))
 
@@ -478,7 +478,7 @@ class ObjectFiles(DataSet):
             except NoSuchObject:
                 name = None
             except ShardError:
-                pass  # it is there; opening it again reports what is wrong with it
+                pass  # it exists; opening it again reports the error
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
             text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")

@@ -23,7 +23,7 @@ GZIP_TRAILER = 4
 """A gzip member ends with the size of its content, modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // 1032
-"""Stored bytes from which the content may pass 2**32, so that the trailer says too little."""
+"""From this stored size on, the content may exceed 2**32, which the trailer cannot express."""
 
 
 class NeuroglancerObjects(Objects):
@@ -91,7 +91,6 @@ class NeuroglancerObjects(Objects):
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         """Yield rows as objects; gzip trailers are read in one request for all rows."""
-        # Stored sizes are in the index.
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:

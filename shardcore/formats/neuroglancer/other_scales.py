@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shardcore.shards.dataset import DataSet
     from shardcore.sources.base import Folder
 
-# Both kinds of scales read others.
+# Imported late: `folder` imports this module.
 _open_space = lazily("shardcore.formats.neuroglancer.folder:open_space")
 
 

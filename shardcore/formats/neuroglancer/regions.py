@@ -93,7 +93,7 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     one section.
     """
     base = levels.base
-    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, where its index lies.")]
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its index.")]
     pairs = levels.known_pairs()
     used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
     if used is not None and len(used):
@@ -108,13 +108,13 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
                     SectionRole.INDEX,
                     first,
                     last,
-                    "For each minishard, the keys, places and sizes of its values.",
+                    "For each minishard, the keys, offsets and sizes of its values.",
                 ),
                 _data_section(last, size),
             ]
             return tuple(claim for claim in claims if claim.size)
     if used is None or len(used):
-        text = "Values, and after those of each minishard its index."
+        text = "Values, with the index of each minishard after its values."
         claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
     return tuple(claim for claim in claims if claim.size)
 

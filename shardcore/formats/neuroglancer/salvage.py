@@ -26,11 +26,11 @@ from shardcore.sources.base import read_pieces
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
-"""Uncompressed bytes of a minishard index that is looked for."""
+"""Largest minishard index searched, uncompressed bytes."""
 _FIRST = 1 << 10
-"""Entries that a plain minishard index is first searched for with; then 16 times as many."""
+"""Number of entries first tried for a raw minishard index; then 16 times as many."""
 _TRY = 1 << 12
-"""Bytes that a place counts for that is looked at in vain."""
+"""Cost of a failed attempt in bytes."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -56,7 +56,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     members = list(_members(damaged, list(covered.gaps(base, source.size))))
     if spec is None:
         damaged.notes.append(
-            "minishard indices that are stored plain are not looked for: that needs the specification (--spec, or an "
+            "raw minishard indices are not searched: that needs the specification (--spec, or an "
             "info file beside the shard)"
         )
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
@@ -116,7 +116,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
     sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
     for size in sizes:
         entries = entries_of([data], [0], size, damaged.source.size)
-        # Without a specification the values have to end where the index begins, as writers lay them out.
+        # Without a specification, the values must end where the index starts, as writers do it.
         ends = entries.starts + entries.sizes
         if _is_index(entries, spec) and (spec is not None or int(ends.max()) == member.start):
             return member, entries
@@ -128,7 +128,7 @@ def _plain_indices(
 ) -> Iterator[tuple[Span, MinishardEntries]]:
     """Yield the raw minishard indices in a gap, last first; each directly follows its values."""
     start, stop = gap
-    # In other orders many numbers of entries are possible: they take more work.
+    # If values are in another order, many numbers of entries are possible, which costs more work.
     while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
         yield found
         stop = int(found[1].starts.min())

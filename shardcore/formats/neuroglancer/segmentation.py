@@ -25,9 +25,9 @@ ENCODING = "compressed_segmentation"
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 20
-"""Words that are unpacked at once."""
+"""Words unpacked at once."""
 _MOST_VALUES = 1 << 28
-"""Encoded values that are looked at where tables of labels end beyond the chunk; of blocks that the chunk cuts, too."""
+"""Most encoded values checked in blocks whose label table might exceed the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _channel(
     if wrong.any():
         at = int(wrong.argmax())
         fault(start + 8 * at, f"block {at} has {bits[at]} bits per value; possible are {', '.join(map(str, _BITS))}")
-    # Python multiplies edge lengths of an info without an end.
+    # Python integers do not overflow, but NumPy's below would.
     if 32 * volume >= 1 << 62:
         fault(0, f"blocks of {volume:,} voxels")
     sizes = -(-bits * volume // 32) * _WORD
@@ -125,7 +125,7 @@ def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: Arra
     """Check that all table indices are inside the chunk; only where the largest possible index is not."""
     size, width = _WORD * len(words), layout.dtype.itemsize
     doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
-    # Each value of one bit may be unpacked from its own word.
+    # Unpacking may need one word per value.
     if int((blocks.sizes[doubtful] * 8 // np.maximum(blocks.bits[doubtful], 1)).sum()) > _MOST_VALUES:
         raise LimitExceeded(f"the blocks of the chunk have over {_MOST_VALUES:,} encoded values", span=fault.place)
     for bits in _BITS:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
-"""Bytes of an index that are requested before the size of the file is known."""
+"""Largest index requested before the size of the file is known, in bytes."""
 
 OTHER_PART = {"index": "data", "data": "index"}
 
@@ -213,7 +213,7 @@ class NeuroglancerShard(FileShard):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         from shardcore.formats.neuroglancer.verify import verify
 
-        # Raw values that the info says nothing about have no checksum, and are not read.
+        # Raw values that the info does not describe have no checksum, and are not read.
         reads = self.spec.data_encoding == "gzip" or self.file.decodes
         with self.verifying(depth if reads else Depth.INDEX):
             return verify(self.file, Depth(depth), progress, self.decoder)
@@ -283,7 +283,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
         _refuse_other(probe, index_size)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
-    # A name that is not one of the data set's, or a guessed specification, says nothing about the number.
+    # The number is unknown for a name outside the data set, or an inferred specification.
     named = shard_number(probe.name)
     fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
     number = named[0] if named is not None and fits and origin.inference is None else None
@@ -316,7 +316,7 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
     if size < base or index_size not in (None, base):
         place = Span("", 0, min(size, whole.size))
         draft.version = VERSION
-        doc = "For each minishard, where its index lies."
+        doc = "For each minishard, the range of its index."
         draft.add(Section(SHARD_INDEX, SectionRole.INDEX, place.start, place.stop, doc))
         message = f"{plural(size, 'byte')}; the shard index of {plural(spec.minishards, 'minishard')} takes {base:,}"
         raise Truncated(message, span=place)

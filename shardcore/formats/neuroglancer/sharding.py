@@ -24,7 +24,7 @@ HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
 FAULTS_TOLD = 20
-"""Unknown members that are named; more of them are counted."""
+"""Unknown members named in an error; more are counted."""
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
@@ -37,7 +37,7 @@ Keys = npt.NDArray[np.uint64]
 
 def murmur_low64(key: int) -> int:
     """Return the first 8 bytes of MurmurHash3_x86_128, seed 0, of the key's 8 little-endian bytes."""
-    import mmh3  # when a key is hashed: start-up is quicker without it
+    import mmh3  # imported late, for a fast start
 
     low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
     return int(low)
@@ -98,7 +98,7 @@ def murmur_low64_many(keys: Keys) -> Keys:
     with np.errstate(over="ignore"):
         h2 = (_rotate(high * c2, 16) * c3) ^ length
         h1 = (_rotate(low * c1, 15) * c2) ^ length
-        # Words three and four of the state are untouched by so short an input: both equal the length.
+        # Words 3 and 4 of the state do not depend on such a short input: both are the length.
         h1 = h1 + h2 + length + length
         h2 = h2 + h1
         h3 = h4 = _mix(h1 + length)

@@ -44,7 +44,7 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
         raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
     if manifest.fragments_size != fragments:
         said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest speaks of {said} of fragments; there are {there}")
+        raise UsageError(f"{who}: the manifest declares {said} of fragments; there are {there}")
     return joined
 
 
@@ -61,9 +61,9 @@ def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | 
 
 FRAGMENTS = "fragments"
 MEMBER_SIZE = 20
-"""Bytes of a gzip member with nothing in it: what is added to the size of content that is unknown."""
+"""Size of an empty gzip member, added to the size of unknown content in a plan."""
 JOINED = 1 << 14
-"""Values that are compressed before they are put into the spool together."""
+"""Number of values compressed before they are written to the spool together."""
 
 
 class SpaceValues:
@@ -119,7 +119,7 @@ class SpaceValues:
             before = self._copy(fragments, who) if fragments is not None else 0
             content, stored = self._add_value(data, before, who)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound data set.
+            # After a failed input the data set stays valid.
             self.spool.rewind(offset)
             raise
         self._labels.note(len(self._keys), more.label)
@@ -149,7 +149,7 @@ class SpaceValues:
         """True if values are gzip members; fixed when the first one is added."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
-            # Readers do not agree on meshes whose manifests are compressed.
+            # Readers disagree about meshes with compressed manifests.
             suggested = not self.is_mesh and encoding not in COMPRESSED
             self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
         return self._gzip
@@ -233,7 +233,7 @@ class SpaceValues:
                 raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
 
     def columns(self) -> ValueColumns:
-        # Copies: as long as an array is looked at, it cannot grow.
+        # Copies: an array cannot grow while views of it exist.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )

@@ -35,12 +35,12 @@ INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
 CHOICES_TOLD = 50
-"""Key spaces, or reasons against them, that one sentence lists."""
+"""Most key spaces or reasons listed in one sentence."""
 _OF_SHARDING = ("hash", "minishard_bits")
-"""Members by one of which a sharding object is known."""
+"""Members that identify a sharding object."""
 
 LEVELS_ABOVE = 2
-"""A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
+"""Levels above a shard at which the info is searched: a folder in an info may have several parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
 
 KEPT = 32 << 20
-"""Up to this many bytes stay in memory."""
+"""Bytes that stay in memory."""
 PIECE = 4 << 20
-"""Values are handed on in pieces of about this many bytes."""
+"""Approximate size of the pieces read back, in bytes."""
 RELEASED = 32 << 20
-"""Bytes after which the system may forget what was read of the temporary file."""
+"""Bytes read after which mapped pages are released."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Spool:
         if self._output.planning:
             return
         if self._file is None and self.at > self.room:
-            # Runs that are killed leave it; it is swept by its name, which is that of a target or in a folder of one.
+            # A killed process leaves the file; later runs find it by its name and remove it.
             target = self._output.target
             self._file = self._output.spool("values" if self._output.folder or target is None else target.name)
             self._file.write(self._kept)
@@ -71,7 +71,7 @@ class Spool:
         """Yield the bytes of ranges, concatenated, in pieces of about `PIECE` bytes."""
         if not len(starts):
             return
-        # Neighbours that arrived one after the other are one range.
+        # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
         read = self._source()

@@ -12,17 +12,17 @@ from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSp
 from shardcore.model.number_words import plural
 
 MINISHARD_INDEX_BYTES = 32 << 10
-"""The decoded index of a minishard: 1,365 keys."""
+"""Target size of a decoded minishard index: 1,365 keys."""
 KEYS_PER_MINISHARD = MINISHARD_INDEX_BYTES / 24
 MINISHARD_BITS = 9
 SINGLE_BITS = 16
-"""Minishard bits of a data set in one file, at most: an index of a mebibyte."""
+"""Most minishard bits of a data set in one file: a shard index of 1 MiB."""
 SHARD_VOXELS = 2 << 30
-"""Bytes of voxels that one shard of a volume covers, about, before they are compressed."""
+"""Target size of the voxels in one shard, uncompressed bytes."""
 NEIGHBOURS_BITS = 9
-"""A minishard of a volume holds up to a cube of 8 by 8 by 8 chunks."""
+"""Preshift of a volume: a minishard has up to 8 × 8 × 8 chunks."""
 COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed", "fpzip")
-"""Encodings of chunks that gzip does not make smaller."""
+"""Chunk encodings that gzip does not compress further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def bits_for(count: int) -> tuple[int, int]:
     if minishards < full:
         return 0, math.ceil(math.log2(minishards))
     shard_bits = math.ceil(math.log2(minishards / full))
-    # Shards that would be little more than half full are made half as many.
+    # If shards would be only about half full, use half as many.
     if shard_bits and minishards / (full << shard_bits) <= 0.55:
         shard_bits -= 1
     return shard_bits, MINISHARD_BITS

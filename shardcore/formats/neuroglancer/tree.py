@@ -105,7 +105,7 @@ def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
     """Return the three columns of a decoded minishard index; texts show the running sums that readers use."""
-    # Summed up once for all groups of a thousand, each of which requests its first and its last number.
+    # Summed up once for all groups of rows, each of which requests its first and last number.
     summed: Once[MinishardEntries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
@@ -223,7 +223,7 @@ class NeuroglancerTree:
         def runs(first: int, last: int) -> Runs:
             return paint(part, first, last, plain=plain)
 
-        # Manifests have fields of their own: mesh shards are painted node by node.
+        # Manifests have fields, so mesh shards are painted node by node.
         kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self._file.is_mesh else runs))
         role = FieldRole.GROUP if table is None else FieldRole.DATA
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
@@ -235,7 +235,7 @@ class NeuroglancerTree:
     def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
         span = Span("", start, stop)
         error = table.damage[number].message if table is not None and number in table.damage else ""
-        doc = "Keys, places and sizes of the values of this minishard."
+        doc = "Keys, offsets and sizes of the values of this minishard."
         name = f"minishard index {number}"
         if self._file.spec.minishard_index_encoding == "gzip":
             decoded = "" if error else decoded_name(start, stop)
@@ -377,16 +377,16 @@ def spec_node(origin: Origin) -> Node:
         best = origin.inference.best
         lines += [("open", line) for line in (best.ambiguity() if best is not None else ())]
         kids += [Node(name, nothing, text=line, role=FieldRole.TEXT) for name, line in lines]
-    doc = "How a key becomes the number of a shard and a minishard."
+    doc = "Parameters that map a key to its shard and minishard."
     return Node("sharding specification", place, text=origin.why, role=FieldRole.TEXT, doc=doc, children=tuple(kids))
 
 
 _SPEC_DOCS = {
     "@type": "The name of the sharded format; its older split form has the same.",
-    "preshift_bits": "How many low bits of a key do not take part in the hash: neighbouring keys stay together.",
-    "hash": "How the shifted key is hashed: identity leaves it as it is, or MurmurHash3_x86_128.",
-    "minishard_bits": "How many of the lowest bits of the hash are the number of the minishard.",
-    "shard_bits": "How many of the next bits of the hash are the number of the shard, which names its file.",
-    "minishard_index_encoding": "Whether minishard indices are stored as gzip or raw.",
-    "data_encoding": "Whether values are stored as gzip or raw; fragments of meshes are always raw.",
+    "preshift_bits": "Number of low key bits dropped before hashing: neighbouring keys stay together.",
+    "hash": "Hash function of the shifted key: identity, or MurmurHash3_x86_128.",
+    "minishard_bits": "Number of lowest bits of the hash that are the minishard number.",
+    "shard_bits": "Number of next bits of the hash that are the shard number, which names the file.",
+    "minishard_index_encoding": "Encoding of minishard indices: raw or gzip.",
+    "data_encoding": "Encoding of values: raw or gzip; fragments of meshes are always raw.",
 }

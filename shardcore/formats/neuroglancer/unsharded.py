@@ -39,7 +39,7 @@ from shardcore.writing.items import InputItem
 
 MANIFEST = ".index"
 LISTED = 3
-"""Names of files that are left out, as examples."""
+"""Number of skipped files named as examples."""
 
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
 _CELL = re.compile(r"[0-9]{1,19}")
@@ -133,7 +133,7 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
         inside = f"{whole.relative_to(above).as_posix()}"
         members = None
         with contextlib.suppress(SourceError):
-            # Folders above are not what was given.
+            # Errors in folders above the given one do not matter.
             members = _info(above)
         for scale in _scales(members or {}):
             if scale.get("key") == inside:
@@ -226,7 +226,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             continue
         why, inner = _along(folder, below)
         if inner is None:
-            notes.append(f"{folder / below} is left out: {why}; the new info names it: put it there yourself")
+            notes.append(f"{folder / below} is left out: {why}; the new info refers to it: copy it yourself")
             continue
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
@@ -251,7 +251,7 @@ def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
 
 def _why_not_below(root: Path, below: object) -> str:
     there = isinstance(below, str) and "\0" not in below and (root / below).is_dir()
-    return "its name is not a plain one below the data set, or a link" if there else "there is no such folder"
+    return "its name leads out of the data set, or is a link" if there else "there is no such folder"
 
 
 def _is_below(root: Path, below: object) -> bool:
@@ -276,8 +276,8 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         if _is_below(folder, space.folder):
             parts.append((folder / space.folder, one))
         else:
-            # It has no annotations; a shard without keys says so.
-            why = "a link leads there" if is_link(folder / space.folder) else ""
+            # Without annotations the folder is missing; it becomes a shard without keys.
+            why = "it is a link" if is_link(folder / space.folder) else ""
             why = why or f"there is no folder {folder / space.folder}"
             notes.append(f"{space.name}: {why}, and so no object")
     if not parts:
@@ -307,7 +307,7 @@ def _set(
 
 
 def _sharded_already(folder: Path) -> UsageError:
-    return UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
+    return UsageError(f"{folder} is sharded already: `convert` creates a new data set from it")
 
 
 def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[Described]:
@@ -331,7 +331,7 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
             return None
         raise
     except FormatError:
-        # A file of that name that is something else.
+        # Another kind of file with this name.
         return None
     return members if isinstance(members, Mapping) else None
 

@@ -39,7 +39,7 @@ from shardcore.sources.base import Source
 
 PROGRESS_EVERY = 256
 LISTED = 1000
-"""Rows of one kind that are made into findings; `Findings` counts the others."""
+"""Findings per code that are listed one by one."""
 
 
 def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Decoder = run_task) -> Report:
@@ -60,7 +60,7 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: De
         else:
             _check_unlisted(file, table, findings)
         checked = _check_values(file, table, findings, progress, decoder)
-        # A gzip member ends with a crc32; raw values have nothing like it.
+        # A gzip member ends with a crc32; raw values have no checksum.
         without = 0 if file.spec.data_encoding == "gzip" else len(table.entries) - checked
     progress(1, 1)
     return Report(depth, len(table.entries), findings.all(), checked, without)
@@ -94,7 +94,7 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         findings.error(
             "neuroglancer.file-name",
             None,
-            f"no reader opens {file.source.name}: shards are called {file.spec.shard_name(0)} "
+            f"no reader opens {file.source.name}: shards are named {file.spec.shard_name(0)} "
             f"to {file.spec.shard_name(file.spec.shards - 1)}",
         )
 
@@ -120,7 +120,7 @@ def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: 
         findings.error("neuroglancer.shared-index", pair_span(second), message)
     findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
     if not (starts != ends).any():
-        findings.note("neuroglancer.empty", None, "every minishard is empty: writers leave such a file out")
+        findings.note("neuroglancer.empty", None, "every minishard is empty: writers omit such a file")
 
 
 _RANGE_CODES = {
@@ -130,7 +130,7 @@ _RANGE_CODES = {
 
 
 def _check_minishards(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    # What is wrong with their entries in the shard index is reported already.
+    # Invalid entries of the shard index are reported already.
     damage = table.damage
     numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
     for number in numbers[:MAX_PER_CODE].tolist():
@@ -319,7 +319,7 @@ class ValueCheck:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
         self._work = ContentBudget(source.size)
-        # What is stored uncompressed takes no more memory than the file.
+        # An uncompressed value needs no more memory than the file.
         self._most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 

@@ -56,7 +56,7 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
     cells, valid = decode_many(keys, grid)
     sizes = np.full(len(keys), scale.num_channels * dtype.itemsize, np.int64)
     for axis, (length, step, count) in enumerate(zip(scale.size, scale.chunk_size, grid, strict=True)):
-        # Only the last cell of an axis is cut: it holds what the others leave.
+        # Only the last cell of an axis is cropped.
         last = length - (count - 1) * step
         sizes *= np.where(cells[:, axis] == np.uint64(count - 1), min(last, step), min(step, length))
     return np.where(valid, sizes, -1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
-"""Opens the shard of a number, for a minishard; None where it is not there."""
+"""Function that opens the shard with a number, for a minishard; None if it does not exist."""
 
 Found = ObjectRef | ShardError | None
 

@@ -21,9 +21,9 @@ from shardcore.writing.items import InputItem, check_unchanged
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
 LABELS = ("uint32", "uint64")
-"""Types of voxels that are numbers of segments, where nobody says otherwise."""
+"""Voxel types that mean a segmentation by default."""
 BLOCK = 1 << 16
-"""Chunks whose codes are computed at once."""
+"""Number of chunks whose codes are computed at once."""
 
 Array = npt.NDArray[Any]
 
@@ -39,7 +39,7 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
     nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
     steps = [int(number) for number in _three("chunk_size", chunk_size or CHUNK, r"[0-9]{1,9}")]
     if not all(steps) or not all(nanometres):
-        raise UsageError("chunk_size and resolution are numbers over 0")
+        raise UsageError("chunk_size and resolution must be greater than 0")
     plain = [int(number) if number.is_integer() else number for number in nanometres]
     name = array.dtype.name
     scale = {
@@ -66,9 +66,9 @@ def loaded(path: str) -> Array:
     except OSError as error:
         raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
     except (ValueError, EOFError) as error:
-        raise UsageError(f"{path} is no .npy of numbers: {error}") from error
+        raise UsageError(f"{path} is not a .npy array of numbers: {error}") from error
     if not isinstance(array, np.ndarray):
-        raise UsageError(f"{path} is no .npy with one array")
+        raise UsageError(f"{path} is not a .npy file with one array")
     if array.ndim not in (3, 4) or not array.size:
         raise UsageError(f"{path} has the shape {array.shape}: a volume is x, y, z, and channels if there are several")
     if array.dtype.name not in DATA_TYPES:

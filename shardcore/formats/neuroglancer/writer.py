@@ -50,7 +50,7 @@ def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: 
 
 
 def _sections(shard: ArrangedShard) -> tuple[Section, ...]:
-    # Of a shard index that is larger, reading keeps nothing, and so knows less of the sections.
+    # A reader does not keep a larger shard index, so it shows fewer sections.
     head = shard.head() if shard.spec.index_size <= KEPT_WHOLE else b""
     levels = IndexLevels(BytesSource(b""), shard.spec, head)
     return tile(sections_of(levels, shard.size), shard.size)[0]
@@ -65,7 +65,7 @@ class _PlannedObjects(ColumnObjects):
         gzip = space.spec.data_encoding == "gzip"
         self._space = space
         self.kinds = (space.kind.object_kind,)
-        # The rows of reading are by minishard, those of a plan in the order of adding.
+        # Rows of a reader are by minishard, rows of a plan in the order of adding.
         self._places = np.argsort(shard.rows, kind="stable").astype(np.int64)
         at = self._places
         self._keys_in_order, self._before = columns.keys[at], columns.before[at]
@@ -107,11 +107,11 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
-"""The finding where no key leads to a file of that name."""
+"""Code of the finding for a file name that no key is routed to."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
-"""Codes of findings about contents: they are written as they were given."""
+"""Codes of findings about contents, which are written as given."""
 INDEX_BITS = 24
-"""Minishard bits that are written at most: a shard index of 256 MiB."""
+"""Most minishard bits written: a shard index of 256 MiB."""
 
 
 class NeuroglancerWriter(Writer):
@@ -155,7 +155,7 @@ class NeuroglancerWriter(Writer):
         if volume is not None:
             said = [described_volume(volume, chunk_size, resolution, kind)]
         elif chunk_size is not None or resolution is not None:
-            raise UsageError("chunk_size and resolution are of a volume: give volume=FILE.npy")
+            raise UsageError("chunk_size and resolution need volume=FILE.npy")
         elif template is not None:
             said = _described(template, said[0])
         elif said[0].members is None and kind is not None:
@@ -165,14 +165,14 @@ class NeuroglancerWriter(Writer):
         if given is not None and given.minishard_bits > INDEX_BITS:
             raise UsageError(f"minishard_bits {given.minishard_bits}: at most {INDEX_BITS} are written")
         if len(said) > 1 and not (output.folder and info):
-            raise UsageError(f"these are {plural(len(said), 'key space')}: give a folder, and leave its info in")
-        # The file has to be begun before the temporary ones: it states that the run is alive.
+            raise UsageError(f"{plural(len(said), 'key space')} need a folder as the target, with its info")
+        # Opened before the temporary files: its lock shows that the process is alive.
         self._single: Draining | None = None if output.folder else output.open()
         self._infos: dict[str, Draining] = {}
         self._with_info = info
         with_info = info and said[0].members is not None
         if with_info:
-            # An info appears last; where there is one already, that is known before much is done.
+            # The info is written last, but opened first: an existing one is an error before much work.
             for base in sorted({one.base for one in said}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
         self._properties = _properties(template) if with_info and output.folder else {}
@@ -183,7 +183,7 @@ class NeuroglancerWriter(Writer):
         self._values: dict[str, SpaceValues] = {}
         for one in said:
             single, among = self._single is not None, len(said)
-            # Of meshes and skeletons that go along with a volume, other parameters are sensible than of its scales.
+            # The given parameters are those of the scales; meshes and skeletons get suggested ones.
             found = SpaceValues(output, one, None if one.base else given, ShardOrder(order), single=single, among=among)
             folder = one.folder(found.space)
             if folder in self._values:
@@ -231,7 +231,7 @@ class NeuroglancerWriter(Writer):
         texts = self._properties | {base: self._info_text(base) for base in self._infos}
         for base, text in texts.items():
             section = Section(
-                INFO_NAME, SectionRole.METADATA, 0, len(text), "What the data set is, and how keys are sharded."
+                INFO_NAME, SectionRole.METADATA, 0, len(text), "Description of the data set and its sharding."
             )
             name = f"{base}/{INFO_NAME}" if base else INFO_NAME
             files.append(PlannedFile(name, len(text), (section,), NoObjects()))
@@ -240,7 +240,7 @@ class NeuroglancerWriter(Writer):
     def _complete(self) -> None:
         begun = False
         if self._replaced:
-            # Shards of the old info's key spaces that have no successor go.
+            # Shards of the old info's key spaces that are not written again are removed.
             folders = dict.fromkeys([*self._replaced, *self._values])
             self.output.replaces += tuple(f"{glob.escape(one)}/*.shard" if one else "*.shard" for one in folders)
         if len(self._values) > 1:
@@ -252,7 +252,7 @@ class NeuroglancerWriter(Writer):
                 file = self._single if self._single is not None else self.output.open(self._name(folder, shard))
                 alone = self._single is None and not self._infos
                 if alone and not begun and values.spool.spilled and isinstance(file, TemporaryFile):
-                    # The temporary file of the values, which tells others that this run is alive, goes.
+                    # The spool, whose lock shows that the process is alive, is about to be removed.
                     file.hold()
                 begun = True
                 values.write(file, shard, bounds)
@@ -283,14 +283,14 @@ class NeuroglancerWriter(Writer):
         """Raise UsageError if no reader would look for the keys in the single file."""
         if len(shards) > 1:
             raise UsageError(
-                f"the keys belong in {plural(len(shards), 'shard')}: give a folder, a name that ends with /"
+                f"the keys belong in {plural(len(shards), 'shard')}: the target must be a folder, a name ending with /"
             )
         target = self.output.target
         named = shard_number(target.name) if target is not None else None
         if named is None:
             return
         if named[1] != spec.name_digits or named[0] >= spec.shards:
-            # Verification says that no reader looks for such a name; it was requested.
+            # The user chose a name that verification reports.
             self.expected.add(FILE_NAME)
         elif named[0] != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
