@@ -135,7 +135,7 @@ class ShardIndex(PointerTable):
     row_name = "minishard {}"
     why = "The shard index has the range of the index of minishard {}."
     used = (Use.LOOKUP, "pairs of minishards", "Start and end of the index of each minishard.")
-    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys have a pair, too.")
+    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys also have a pair.")
 
     def __init__(self, rows: int, file_size: int, read: Callable[[int, int], npt.NDArray[Any]]) -> None:
         super().__init__(0, rows, read)
