@@ -93,7 +93,7 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     one section.
     """
     base = levels.base
-    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its index.")]
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its minishard index.")]
     pairs = levels.known_pairs()
     used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
     if used is not None and len(used):
@@ -114,7 +114,7 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
             ]
             return tuple(claim for claim in claims if claim.size)
     if used is None or len(used):
-        text = "Values, with the index of each minishard after its values."
+        text = "Chunk data and minishard indices in any order; the shard index has the range of each minishard index."
         claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
     return tuple(claim for claim in claims if claim.size)
 

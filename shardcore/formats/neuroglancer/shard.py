@@ -316,7 +316,7 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
     if size < base or index_size not in (None, base):
         place = Span("", 0, min(size, whole.size))
         draft.version = VERSION
-        doc = "For each minishard, the range of its index."
+        doc = "For each minishard, the range of its minishard index."
         draft.add(Section(SHARD_INDEX, SectionRole.INDEX, place.start, place.stop, doc))
         message = f"{plural(size, 'byte')}; the shard index of {plural(spec.minishards, 'minishard')} takes {base:,}"
         raise Truncated(message, span=place)
