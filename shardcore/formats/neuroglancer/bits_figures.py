@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shardcore.formats.neuroglancer.levels import pair_span
+from shardcore.formats.neuroglancer.index_levels import pair_span
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
 from shardcore.formats.neuroglancer.regions import WORD

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
-from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
-from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress

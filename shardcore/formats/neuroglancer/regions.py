@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
-from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes
 from shardcore.model.children import gaps
 from shardcore.model.record import FieldRole

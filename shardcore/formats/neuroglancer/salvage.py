@@ -14,7 +14,7 @@ import numpy as np
 from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
+from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec

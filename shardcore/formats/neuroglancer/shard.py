@@ -20,8 +20,8 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX

@@ -9,6 +9,7 @@ import numpy as np
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_HEAD,
     MINISHARD_INDEX,
@@ -17,7 +18,6 @@ from shardcore.formats.neuroglancer.layout import (
     manifest_arrays,
     read_manifest,
 )
-from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.regions import (

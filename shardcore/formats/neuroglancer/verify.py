@@ -20,9 +20,9 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.index_levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
-from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults

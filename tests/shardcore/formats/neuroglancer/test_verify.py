@@ -17,7 +17,8 @@ import pytest
 import shardcore
 from shardcore.codecs.decompress import decompress_many
 from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer import file, levels
+from shardcore.formats.neuroglancer import file
+from shardcore.formats.neuroglancer import index_levels as levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
