@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from shardcore.formats.neuroglancer.byte_regions import WORD
 from shardcore.formats.neuroglancer.index_levels import pair_span
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
-from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mixing_steps
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from shardcore.formats.neuroglancer.byte_regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
-from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.model.section import Section

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import DEFLATE_RATIO, SMALL, decompress_many, decompress_shown, decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.formats.neuroglancer.byte_regions import WORD, sections_of
 from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
-from shardcore.formats.neuroglancer.regions import WORD, sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.array_layout import RAW

@@ -19,12 +19,12 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
+from shardcore.formats.neuroglancer.byte_regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
-from shardcore.formats.neuroglancer.regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS

@@ -7,6 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.formats.neuroglancer.byte_regions import (
+    REGION_SECTIONS,
+    SHARD_INDEX,
+    WORD,
+    RegionKind,
+    Regions,
+    paint,
+    regions_of,
+)
 from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
@@ -20,15 +29,6 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
-from shardcore.formats.neuroglancer.regions import (
-    REGION_SECTIONS,
-    SHARD_INDEX,
-    WORD,
-    RegionKind,
-    Regions,
-    paint,
-    regions_of,
-)
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.codecs.isolated import Decoder, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
+from shardcore.formats.neuroglancer.byte_regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.geometry import (
@@ -24,7 +25,6 @@ from shardcore.formats.neuroglancer.index_levels import MinishardTable, pair_spa
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.morton import decode_many
-from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes

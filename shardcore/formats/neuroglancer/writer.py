@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.arrangement import ArrangedShard, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.byte_regions import sections_of
 from shardcore.formats.neuroglancer.file import CODECS
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
@@ -25,7 +26,6 @@ from shardcore.formats.neuroglancer.info_writer import (
     spaces_of,
 )
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
-from shardcore.formats.neuroglancer.regions import sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.space_values import SpaceValues
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
