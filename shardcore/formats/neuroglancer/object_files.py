@@ -30,6 +30,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
+from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
@@ -40,7 +41,6 @@ from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
-from shardcore.formats.neuroglancer.volume import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of
 from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.layout import outside_text
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
-from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span

@@ -127,7 +127,7 @@ class NeuroglancerShard(FileShard):
         space = self.origin.space
         if space.scale is None or ref.key is None:
             return None
-        from shardcore.formats.neuroglancer.volume import chunk_layout
+        from shardcore.formats.neuroglancer.chunks import chunk_layout
 
         return chunk_layout(space, int(ref.key))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Rows, ShardOrder, ValueColumns, arranged
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import Described
@@ -21,7 +22,6 @@ from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
-from shardcore.formats.neuroglancer.volume import DATA_TYPES
 from shardcore.model.number_words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output

@@ -16,6 +16,7 @@ from shardcore.formats.neuroglancer.byte_regions import (
     paint,
     regions_of,
 )
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of
 from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_levels import MinishardTable
@@ -30,7 +31,6 @@ from shardcore.formats.neuroglancer.layout import (
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import number_text, plural

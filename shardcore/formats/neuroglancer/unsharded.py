@@ -11,6 +11,7 @@ from typing import Any
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, SourceError, UsageError
+from shardcore.formats.neuroglancer.chunks import box_of
 from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
@@ -29,7 +30,6 @@ from shardcore.formats.neuroglancer.info_writer import Described, spaces_of
 from shardcore.formats.neuroglancer.keys import key_number
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, LEVELS_ABOVE
-from shardcore.formats.neuroglancer.volume import box_of
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.local import read_side_file

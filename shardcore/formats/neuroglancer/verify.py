@@ -12,6 +12,7 @@ from shardcore.codecs.isolated import Decoder, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.formats.neuroglancer.byte_regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
+from shardcore.formats.neuroglancer.chunks import chunk_layout, chunk_sizes
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.geometry import (
     fragment_fault,
@@ -27,7 +28,6 @@ from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, rang
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes
 from shardcore.model.array_layout import RAW
 from shardcore.model.budget import raised
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity

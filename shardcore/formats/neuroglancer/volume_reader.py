@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, Unsupported, UsageError, source_lost
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES, chunk_array
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.morton import encode, encode_many
-from shardcore.formats.neuroglancer.volume import DATA_TYPES, chunk_array
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
 from shardcore.model.objects import ObjectRef, located

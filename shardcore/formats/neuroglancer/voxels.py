@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES, box_of
 from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import Described
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
-from shardcore.formats.neuroglancer.volume import DATA_TYPES, box_of
 from shardcore.writing.items import InputItem, check_unchanged
 
 CHUNK = "64,64,64"

@@ -17,8 +17,7 @@ import pytest
 import shardcore
 from shardcore.codecs.decompress import decompress_many
 from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer import file
-from shardcore.formats.neuroglancer import index_levels as levels
+from shardcore.formats.neuroglancer import file, index_levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
@@ -204,8 +203,8 @@ def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) 
         expanded.append(options["limit"])
         return real(codec, data, **options)
 
-    monkeypatch.setattr(levels, "decompress", counting)
-    monkeypatch.setattr(levels, "TOTAL_FLOOR", 1 << 20)
+    monkeypatch.setattr(index_levels, "decompress", counting)
+    monkeypatch.setattr(index_levels, "TOTAL_FLOOR", 1 << 20)
     stored = gzip.compress(bytes(24 * 12_000))
     spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
     data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored

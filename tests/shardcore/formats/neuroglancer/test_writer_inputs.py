@@ -16,8 +16,8 @@ import zstandard
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.formats.neuroglancer.chunks import chunk_array
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
-from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
 
