@@ -187,7 +187,7 @@ class NeuroglancerDataSet(DataSet):
         if space.scale is None:
             return None
         if scale in ("", space.name):
-            from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+            from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
 
             return ShardedGrid(self, space, self.origin.text, self._member_of)
         return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)

@@ -41,7 +41,7 @@ from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
-from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
+from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell

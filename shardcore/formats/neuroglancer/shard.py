@@ -138,7 +138,7 @@ class NeuroglancerShard(FileShard):
             return None
         if scale not in ("", space.name):
             raise UsageError(f"{self.file.source.name} has the chunks of {space.name} alone: open the folder")
-        from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+        from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
 
         number, here = self.file.number, ("", self.file, self._objects)
         grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
