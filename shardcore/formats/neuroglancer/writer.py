@@ -25,12 +25,12 @@ from shardcore.formats.neuroglancer.info_writer import (
     of_spec,
     spaces_of,
 )
+from shardcore.formats.neuroglancer.npy_volume import described_volume
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.space_values import SpaceValues
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.spool import Spool
-from shardcore.formats.neuroglancer.voxels import described_volume
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
