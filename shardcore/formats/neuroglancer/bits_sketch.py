@@ -24,9 +24,9 @@ from shardcore.formats.neuroglancer.bits_figures import (
     morton_figure,
     row_spans,
 )
+from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
-from shardcore.formats.neuroglancer.loaded_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, ShardingSpec
@@ -193,7 +193,7 @@ class BitsSketch:
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """Add the figures of the known keys under a changed specification; return as `_as_it_is`."""
-        known = self._known_keys()
+        known = self._cached_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
         files, shown = files_shown(spec, place), minishards_shown(spec, place)
@@ -228,9 +228,9 @@ class BitsSketch:
         caption = f"{told}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
-    def _known_keys(self) -> KnownKeys:
+    def _cached_keys(self) -> CachedKeys:
         """Return the keys in memory; before any index is loaded, those of the key's own minishard."""
-        known = known_keys(self._open_files(), MOVED_KEYS)
+        known = cached_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
         try:
@@ -238,7 +238,7 @@ class BitsSketch:
         except FormatError:
             listed = None
         ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)
-        return KnownKeys(ids[:MOVED_KEYS], len(ids), False)
+        return CachedKeys(ids[:MOVED_KEYS], len(ids), False)
 
     def _open_files(self) -> OpenFiles:
         if self._beside is not None:

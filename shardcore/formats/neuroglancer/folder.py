@@ -27,9 +27,9 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
+from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment

@@ -20,7 +20,7 @@ class OpenFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownKeys:
+class CachedKeys:
     """Keys in memory: the first ones, their number, and whether these are all keys of the data set."""
 
     ids: Numbers
@@ -28,7 +28,7 @@ class KnownKeys:
     complete: bool
 
 
-def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
+def cached_keys(opened: OpenFiles, most: int) -> CachedKeys:
     tables = [file.levels.known_table for file in opened.files]
     ids: list[Numbers] = []
     count = kept = 0
@@ -40,7 +40,7 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
             kept += len(ids[-1])
         count += len(table.entries)
     complete = opened.all and all(table is not None for table in tables)
-    return KnownKeys(np.concatenate(ids) if ids else np.zeros(0, np.uint64), count, complete)
+    return CachedKeys(np.concatenate(ids) if ids else np.zeros(0, np.uint64), count, complete)
 
 
 def loads_of(opened: OpenFiles) -> dict[int, int]:
