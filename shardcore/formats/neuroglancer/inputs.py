@@ -13,7 +13,7 @@ from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import of_spec
 from shardcore.formats.neuroglancer.keys import key_of_name
 from shardcore.formats.neuroglancer.npy_volume import chunks, described_volume
-from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
+from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import FormatInputs, InputItem
 

@@ -39,7 +39,7 @@ from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
-from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
+from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout

@@ -274,5 +274,3 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
         assert multiprocessing.active_children() == []
         with pytest.raises(ShardError, match="closed"):
             decode_chunk(labels_layout(), data, decoder=decoder)
-
-

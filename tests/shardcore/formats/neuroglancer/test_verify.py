@@ -197,7 +197,7 @@ def test_depths_include_each_other() -> None:
 def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of minishards that share one index which expands cost no more than the room that all of them have."""
     expanded: list[int] = []
-    real = levels.decompress
+    real = index_levels.decompress
 
     def counting(codec: str, data: bytes, **options: Any) -> bytes:
         expanded.append(options["limit"])
