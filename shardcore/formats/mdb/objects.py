@@ -26,7 +26,7 @@ from shardcore.formats.mdb.layout import (
     ChunkFlag,
     FileFlag,
 )
-from shardcore.formats.mdb.segments import Segments
+from shardcore.formats.mdb.segments import FileSegments
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
@@ -91,8 +91,8 @@ class FileBlock:
         return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property
-    def segment_list(self) -> Segments:
-        return Segments(self.segments)
+    def segment_list(self) -> FileSegments:
+        return FileSegments(self.segments)
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:

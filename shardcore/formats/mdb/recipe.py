@@ -23,7 +23,7 @@ from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16
-"""Segments of a file that a trace follows into the xorbs."""
+"""FileSegments of a file that a trace follows into the xorbs."""
 
 TOLD_BYTES = 16 * 1024 * 1024
 """Files of up to this many bytes are read and checked by a trace."""

@@ -1,4 +1,4 @@
-"""Segments of a file as lazily created mappings: a file can have hundreds of thousands."""
+"""FileSegments of a file as lazily created mappings: a file can have hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
-"""Segments created per batch during iteration."""
+"""FileSegments created per batch during iteration."""
 
 
-class Segments(Sequence[dict[str, Any]]):
+class FileSegments(Sequence[dict[str, Any]]):
     """Sequence over rows of `FILE_ENTRY`; each item has `xorb`, `start`, `end` (chunks, half-open) and `bytes`."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
