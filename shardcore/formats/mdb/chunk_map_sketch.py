@@ -348,14 +348,14 @@ def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
-    told = (
+    text = (
         f"The files of this shard use {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
         f"{sums.stored:,}: chunks that are used several times (×2 and more) are stored once."
     )
     if sums.elsewhere:
-        told += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"
-        told += ", drawn faintly." if elsewhere else "."
-    return told
+        text += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"
+        text += ", drawn faintly." if elsewhere else "."
+    return text
 
 
 def _chunks_text(first: int, last: int) -> str:

@@ -166,7 +166,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
     rule, size = cut.rule, len(cut.data)
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
-    told, left_out = [], 0
+    totals, left_out = [], 0
     ways = (
         (f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))),
         ("Cuts by content", cut.ends, moved),
@@ -181,8 +181,8 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
             left_out += rest
         anew = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
-        told.append((sum(new), len(new), anew))
-    caption = _caption(told, rule, size)
+        totals.append((sum(new), len(new), anew))
+    caption = _caption(totals, rule, size)
     return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_LEGEND)
 
 
@@ -204,8 +204,8 @@ def _mark(place: int, when: str) -> Item:
     return Item(text, (), place, 0, Tone.PLAIN, f"10 bytes are inserted at byte {place:,}.")
 
 
-def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
-    (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
+def _caption(totals: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
+    (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = totals
     part = f" Only the first {size:,} bytes of the file are used." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:
         return (

@@ -30,8 +30,8 @@ class FileSegments(Sequence[dict[str, Any]]):
 
     def __getitem__(self, number: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
         if isinstance(number, slice):
-            return _told(self._rows[number])
-        return _told(self._rows[range(len(self))[number] :][:1])[0]
+            return _mappings(self._rows[number])
+        return _mappings(self._rows[range(len(self))[number] :][:1])[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for first in range(0, len(self), AT_ONCE):
@@ -46,7 +46,7 @@ class FileSegments(Sequence[dict[str, Any]]):
         return f"<{len(self)} segments>"
 
 
-def _told(rows: NDArray[Any]) -> list[dict[str, Any]]:
+def _mappings(rows: NDArray[Any]) -> list[dict[str, Any]]:
     # Most segments are in few xorbs: equal texts are shared.
     known: dict[str, str] = {}
     xorbs = [known.setdefault(text, text) for text in to_texts(rows["cas_hash"])]

@@ -41,7 +41,7 @@ class Recipes:
     """Contents of a shard, in any order; every file has verification entries and metadata.
 
     Hashes have shape `(n, 32)`; those of chunks are not keyed. `segments` are rows of `FILE_ENTRY`, `chunks` rows of
-    `CAS_ENTRY`; `counts` and `chunk_counts` tell how many belong to each file and xorb.
+    `CAS_ENTRY`; `counts` and `chunk_counts` are the numbers that belong to each file and xorb.
     """
 
     files: HashArray

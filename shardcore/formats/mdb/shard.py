@@ -202,7 +202,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """Open a shard whose footer is invalid: the end marks of the sections tell where they end.
+    """Open a shard whose footer is invalid: the end marks show where the sections end.
 
     The last 200 bytes count as a footer only if its version or `footer_offset` is right.
     """

@@ -336,8 +336,8 @@ class MdbWriter(Writer):
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
         if not unused:
             return ()
-        told = plural(len(unused), "xorb")
-        return (f"{folder}: kept {told} that this store no longer uses, as other shards may",)
+        count = plural(len(unused), "xorb")
+        return (f"{folder}: kept {count} that this store no longer uses, as other shards may",)
 
     def abort(self) -> None:
         super().abort()

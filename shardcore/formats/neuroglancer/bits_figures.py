@@ -147,12 +147,12 @@ def file_item(number: int, load: int | None, *, here: bool) -> Item:
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
     """Return one minishard; `load` is its number of keys, None if unknown."""
     text = "" if load is None else grouped_digits(load)
-    told = "" if load is None else f": {plural(load, 'key')}"
+    keys = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
     spans, name = () if span is None else (span,), "minishard here" if here else ""
     if fault:
         return Item("damaged", spans, number, tone=Tone.MISS, doc=fault, name=name, here=here)
-    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{told}.", name=name, here=here)
+    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{keys}.", name=name, here=here)
 
 
 def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
@@ -218,9 +218,9 @@ def places_rows(
         gap = (start - before) % (1 << CODE_BITS)
         found = number == at
         gaps.append(Item(f"+{gap}", (_word(rows[1], number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
-        told = f"{before} + {gap} = {start}."
+        sum_text = f"{before} + {gap} = {start}."
         tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
-        starts.append(Item(str(start), tone=tone, doc=told, name=name, here=found, stage=stage))
+        starts.append(Item(str(start), tone=tone, doc=sum_text, name=name, here=found, stage=stage))
         doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
         sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
     return [tuple(gaps), tuple(starts), tuple(sizes)]

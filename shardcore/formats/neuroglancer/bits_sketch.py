@@ -114,9 +114,9 @@ class BitsSketch:
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
-        told = chosen_text(spec)
+        rule = chosen_text(spec)
         if file is None or not here:
-            return 0, f"{told} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+            return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
         fault = ""
         listed: _Listed | None = None
         try:
@@ -129,7 +129,7 @@ class BitsSketch:
         figures.append(minishards_figure(spec, place, items, shown))
         if listed is None or not len(listed.entries):
             end = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
-            return 0, f"{told} {end}"
+            return 0, f"{rule} {end}"
         gzipped = spec.minishard_index_encoding == "gzip"
         rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
         table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
@@ -140,7 +140,7 @@ class BitsSketch:
             else f"no sum is {place.key}: absent"
         )
         listing = f"The minishard lists its keys as differences: {end}."
-        return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
+        return len(listed.entries) - len(table.headings) + 1, f"{rule} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
         loads = loads_of(self._open_files())
@@ -224,8 +224,8 @@ class BitsSketch:
             name = spec.shard_name(place.shard)
             return 0, f"With these numbers the key would belong in {name}; in this data set that file does not exist."
         where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
-        told = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
-        caption = f"{told}{bound}{partly}"
+        result = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
+        caption = f"{result}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _cached_keys(self) -> CachedKeys:

@@ -36,7 +36,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         return np.flatnonzero((self.faults != RangeFault.NONE) | (self._codes > 0)).astype(np.int64)
 
     @cached_property
-    def _told(self) -> list[str]:
+    def _messages(self) -> list[str]:
         return list(self._texts)
 
     def __contains__(self, number: object) -> bool:
@@ -52,7 +52,7 @@ class MinishardDamage(Mapping[int, FormatError]):
             at = number * SHARD_INDEX_ENTRY.size
             text = range_fault_text(int(self.faults[number]), number, start, end, self._base, self._size)
             return FormatError(text, span=Span("", at, at + SHARD_INDEX_ENTRY.size))
-        text = self._told[self._codes[number] - 1]
+        text = self._messages[self._codes[number] - 1]
         return FormatError(f"minishard {number}: {text}", span=Span("", self._base + start, self._base + end))
 
     def __iter__(self) -> Iterator[int]:

@@ -39,8 +39,8 @@ def _decoded(path: Path, codec: str) -> Iterator[bytes]:
         except UsageError:
             raise
         except ShardError as error:
-            told = error.message.removeprefix(f"cannot read {path}: ")
-            raise UnreadableInput(f"cannot read {path}: {told}") from error
+            reason = error.message.removeprefix(f"cannot read {path}: ")
+            raise UnreadableInput(f"cannot read {path}: {reason}") from error
 
 
 def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]) -> Iterator[bytes]:

@@ -57,7 +57,7 @@ class Described:
     def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
         return _text(self.info(spec, beside=beside))
 
-    def told(self, spec: ShardingSpec) -> dict[str, Any]:
+    def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
         """Return the value of `spec` with which a reader without info knows what the writer knew."""
         if self.members is not None:
             return self.info(spec)
@@ -83,8 +83,8 @@ class Described:
 
 def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
     members: Any = spaces[0][0].members or {}
-    for said, spec in spaces:
-        members = _with(members, said.place, {"sharding": spec.to_json()})
+    for described, spec in spaces:
+        members = _with(members, described.place, {"sharding": spec.to_json()})
     return _text(members)
 
 
@@ -117,11 +117,11 @@ def of_kind(kind: str) -> Described:
     raise UsageError(f"kind={kind} needs volume=FILE.npy; existing chunks need their info as spec")
 
 
-def check_kind(kind: str, said: Described) -> None:
+def check_kind(kind: str, described: Described) -> None:
     kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
-    stated = (said.members or {}).get("type", kind) if said.kind is SpaceKind.VOLUME else kind
-    if kinds.get(kind, SpaceKind.VOLUME) is not said.kind or stated != kind:
-        raise UsageError(f"kind={kind}, but the info is that of another kind: {said.kind.value}")
+    stated = (described.members or {}).get("type", kind) if described.kind is SpaceKind.VOLUME else kind
+    if kinds.get(kind, SpaceKind.VOLUME) is not described.kind or stated != kind:
+        raise UsageError(f"kind={kind}, but the info is that of another kind: {described.kind.value}")
 
 
 def of_info(members: Mapping[str, Any]) -> Described:
@@ -135,8 +135,8 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
     """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
-        told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
-        raise UsageError(f"the info is of type {kind}; {told}")
+        supported = "volumes, multi-resolution meshes, skeletons and annotations can be written"
+        raise UsageError(f"the info is of type {kind}; {supported}")
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
@@ -193,9 +193,9 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
         ]
         members["scales"] = scales[:1]
         return origin.spec, of_info(members)
-    for said in spaces_of(members):
-        if (said.kind, said.space().folder) == (space.kind, space.folder):
-            return origin.spec, said
+    for described in spaces_of(members):
+        if (described.kind, described.space().folder) == (space.kind, space.folder):
+            return origin.spec, described
     raise UsageError("the specification given states no key space that can be written")
 
 

@@ -24,8 +24,8 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
     if volume is not None:
         if paths:
             raise UsageError("volume is written alone: give no other inputs")
-        said = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
-        return FormatInputs(chunks(volume, said))
+        described = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
+        return FormatInputs(chunks(volume, described))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
         return _files(paths, options, left_out)
@@ -60,5 +60,5 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:
     if options.get("spec") is None:
         return None
-    _, said = of_spec(options["spec"])
-    return said.space() if said.kind is not SpaceKind.UNKNOWN else None
+    _, described = of_spec(options["spec"])
+    return described.space() if described.kind is not SpaceKind.UNKNOWN else None

@@ -22,8 +22,8 @@ def key_number(text: str, who: str = "") -> int:
     """Return the key of a text; raise UsageError, starting with `who`, if it is no uint64."""
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _NUMBER.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
-        told = f"{who}: " if who else ""
-        raise UsageError(f"{told}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
+        prefix = f"{who}: " if who else ""
+        raise UsageError(f"{prefix}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
     return number
 
 

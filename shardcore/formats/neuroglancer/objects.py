@@ -163,12 +163,12 @@ class NeuroglancerObjects(Objects):
 
     def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sizes in the gzip trailers; -1 if the value is too short, or long enough to exceed 2**32."""
-        told = np.full(len(starts), -1, np.int64)
+        sizes = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
         trailers = self._file.source.read_many([(end - GZIP_TRAILER, end) for end in ends])
-        told[good] = np.frombuffer(b"".join(trailers), "<u4")
-        return told
+        sizes[good] = np.frombuffer(b"".join(trailers), "<u4")
+        return sizes
 
 
 def mesh_files(ref: ObjectRef) -> dict[str, str]:

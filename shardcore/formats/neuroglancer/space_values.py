@@ -43,8 +43,8 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     except FormatError as error:
         raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
     if manifest.fragments_size != fragments:
-        said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest declares {said} of fragments; there are {there}")
+        declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
+        raise UsageError(f"{who}: the manifest declares {declared} of fragments; there are {there}")
     return joined
 
 
@@ -76,15 +76,15 @@ class SpaceValues:
     def __init__(
         self,
         output: Output,
-        said: Described,
+        described: Described,
         spec: ShardingSpec | None = None,
         order: ShardOrder = ShardOrder.BY_MINISHARD,
         *,
         single: bool = False,
         among: int = 1,
     ) -> None:
-        self.said = said
-        self.space = said.space()
+        self.described = described
+        self.space = described.space()
         self.spool = Spool(output, KEPT // among)
         self.content = 0
         self.exact = True
@@ -103,7 +103,7 @@ class SpaceValues:
 
     @property
     def is_mesh(self) -> bool:
-        return self.said.kind is SpaceKind.MESH
+        return self.described.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
         """Add one value and return its key in decimal; raise UsageError for an invalid key or mesh."""
@@ -156,10 +156,10 @@ class SpaceValues:
 
     def _become_mesh(self, who: str) -> None:
         """Treat the values as meshes because fragments were given; too little for an info."""
-        if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
+        if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
-        self.said = Described(SpaceKind.MESH)
-        self.space = self.said.space()
+        self.described = Described(SpaceKind.MESH)
+        self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
         """Spool one value; return its content size and stored size."""
@@ -222,8 +222,8 @@ class SpaceValues:
             rows = np.argsort(keys, kind="stable")
             later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
             pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
-            told = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
-            raise twins_error(told, len(later))
+            repeated = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            raise twins_error(repeated, len(later))
         grid = self.space.grid
         if grid is not None and len(keys):
             _, valid = decode_many(keys, grid)

@@ -84,8 +84,8 @@ class Unsharded:
         if not found:
             return ()
         more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-        told = ", ".join(map(short, found[:LISTED]))
-        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {told}{more}",)
+        names_text = ", ".join(map(short, found[:LISTED]))
+        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {names_text}{more}",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +215,10 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     ]
     notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
     taken = {**members, "scales": plain}
-    parts = [(folder / str(scale["key"]), said) for scale, said in zip(plain, _described(folder, taken), strict=True)]
+    parts = [
+        (folder / str(scale["key"]), described)
+        for scale, described in zip(plain, _described(folder, taken), strict=True)
+    ]
     infos: dict[str, Mapping[str, Any]] = {"": taken}
     for name in ("mesh", "skeletons", "segment_properties"):
         below = members.get(name)
@@ -231,7 +234,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
             continue
-        parts += [(folder / below, said) for said in _described(folder / below, inner, below)]
+        parts += [(folder / below, described) for described in _described(folder / below, inner, below)]
     return _set(folder, parts, infos, notes)
 
 
@@ -266,10 +269,10 @@ def _is_below(root: Path, below: object) -> bool:
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    said = _described(folder, members)
+    described = _described(folder, members)
     parts, notes = [], []
     sharded = {space.folder for space in parse_info(members).spaces}
-    for one in said:
+    for one in described:
         space = one.space()
         if space.folder in sharded:
             raise _sharded_already(folder)
@@ -303,7 +306,7 @@ def _set(
     infos: Mapping[str, Mapping[str, Any]],
     notes: Sequence[str],
 ) -> UnshardedSet:
-    return UnshardedSet(folder, tuple(Unsharded(where, said) for where, said in parts), infos, tuple(notes))
+    return UnshardedSet(folder, tuple(Unsharded(where, described) for where, described in parts), infos, tuple(notes))
 
 
 def _sharded_already(folder: Path) -> UsageError:

@@ -152,20 +152,20 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
         place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)
         return f"key {_key(table, row)}: {place}"
 
-    told = _RowFindings(file, table, findings)
-    told.tell(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
+    rows_found = _RowFindings(file, table, findings)
+    rows_found.add(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
     same = np.zeros(len(entries), np.bool_)
     order = np.lexsort((np.arange(len(entries)), entries.ids, entries.minishards))
     ids, minishards = entries.ids[order], entries.minishards[order]
     same[order[1:][(ids[1:] == ids[:-1]) & (minishards[1:] == minishards[:-1])]] = True
-    told.tell(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
+    rows_found.add(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
     falling = np.zeros(len(entries), np.bool_)
     falling[1:] = (entries.ids[1:] < entries.ids[:-1]) & (entries.slots[1:] > 0)
     for number in np.unique(entries.minishards[falling & ~entries.wrapped]).tolist()[:LISTED]:
         findings.note(
             "neuroglancer.id-order", _index_span(file, table, number), f"the keys of minishard {number} do not ascend"
         )
-    told.tell(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
+    rows_found.add(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
     _check_overlaps(file, table, findings)
 
 
@@ -191,11 +191,11 @@ def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         name = file.spec.shard_name(int(shards[row]))
         return f"key {_key(table, row)} is routed to {name}: no lookup finds it in this file"
 
-    told = _RowFindings(file, table, findings)
+    rows_found = _RowFindings(file, table, findings)
     wrong = minishards != entries.minishards.astype(np.uint64)
-    told.tell(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
+    rows_found.add(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
     if file.number is not None:
-        told.tell(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(file.number), in_wrong_shard)
+        rows_found.add(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(file.number), in_wrong_shard)
 
 
 def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
@@ -208,7 +208,7 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
     def without_cell(row: int) -> str:
         return f"key {_key(table, row)} is the Morton code of no cell of the grid {shape}"
 
-    _RowFindings(file, table, findings).tell(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
+    _RowFindings(file, table, findings).add(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
     if not valid.all() and _fits_older_rule(table, grid):
         text = "all keys are Morton codes by an older rule, with one bit more on axes whose length is a power of two"
         findings.note("neuroglancer.older-codes", None, text)
@@ -226,9 +226,9 @@ def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
 
 def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
     meshes = file.meshes(progress)
-    told = sorted(meshes.damage.items(), key=lambda item: item[0])
-    findings.more(Severity.ERROR, "neuroglancer.manifest", len(told) - LISTED)
-    for row, error in told[:LISTED]:
+    damaged = sorted(meshes.damage.items(), key=lambda item: item[0])
+    findings.more(Severity.ERROR, "neuroglancer.manifest", len(damaged) - LISTED)
+    for row, error in damaged[:LISTED]:
         message = f"key {_key(table, row)}: {error.message}"
         findings.error("neuroglancer.manifest", error.span, message, key=_key(table, row))
     regions = regions_of(table, meshes, file.base, file.source.size)
@@ -306,7 +306,7 @@ def _check_sizes(
         return Span("", start, start + int(entries.sizes[row]))
 
     wrong = readable & (expected >= 0) & (sizes != expected)
-    _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
+    _RowFindings(file, table, findings).add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
 
 
 class ValueCheck:
@@ -404,7 +404,7 @@ class _RowFindings:
         self._table = table
         self._findings = findings
 
-    def tell(
+    def add(
         self,
         severity: Severity,
         code: str,

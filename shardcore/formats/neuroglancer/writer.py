@@ -148,32 +148,32 @@ class NeuroglancerWriter(Writer):
         super().__init__(output)
         self.expected |= GIVEN_CONTENTS
         given: ShardingSpec | None = None
-        said = [Described()]
+        described = [Described()]
         if spec is not None:
             given, one = of_spec(spec)
-            said = [one]
+            described = [one]
         if volume is not None:
-            said = [described_volume(volume, chunk_size, resolution, kind)]
+            described = [described_volume(volume, chunk_size, resolution, kind)]
         elif chunk_size is not None or resolution is not None:
             raise UsageError("chunk_size and resolution need volume=FILE.npy")
         elif template is not None:
-            said = _described(template, said[0])
-        elif said[0].members is None and kind is not None:
-            said = [of_kind(kind)]
+            described = _described(template, described[0])
+        elif described[0].members is None and kind is not None:
+            described = [of_kind(kind)]
         if volume is None and kind is not None:
-            check_kind(kind, said[0])
+            check_kind(kind, described[0])
         if given is not None and given.minishard_bits > INDEX_BITS:
             raise UsageError(f"minishard_bits {given.minishard_bits}: at most {INDEX_BITS} are written")
-        if len(said) > 1 and not (output.folder and info):
-            raise UsageError(f"{plural(len(said), 'key space')} need a folder as the target, with its info")
+        if len(described) > 1 and not (output.folder and info):
+            raise UsageError(f"{plural(len(described), 'key space')} need a folder as the target, with its info")
         # Opened before the temporary files: its lock shows that the process is alive.
         self._single: Draining | None = None if output.folder else output.open()
         self._infos: dict[str, Draining] = {}
         self._with_info = info
-        with_info = info and said[0].members is not None
+        with_info = info and described[0].members is not None
         if with_info:
             # The info is written last, but opened first: an existing one is an error before much work.
-            for base in sorted({one.base for one in said}, key=lambda base: (base == "", base)):
+            for base in sorted({one.base for one in described}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
         self._properties = _properties(template) if with_info and output.folder else {}
         for base, text in self._properties.items():
@@ -181,8 +181,8 @@ class NeuroglancerWriter(Writer):
             file.write(text)
         self._replaced = _shard_folders(output) if with_info else ()
         self._values: dict[str, SpaceValues] = {}
-        for one in said:
-            single, among = self._single is not None, len(said)
+        for one in described:
+            single, among = self._single is not None, len(described)
             # The given parameters are those of the scales; meshes and skeletons get suggested ones.
             found = SpaceValues(output, one, None if one.base else given, ShardOrder(order), single=single, among=among)
             folder = one.folder(found.space)
@@ -226,7 +226,7 @@ class NeuroglancerWriter(Writer):
         files: list[PlannedFile] = []
         for folder, values in self._written().items():
             spec, shards = self._arrangement(values)
-            columns, space = values.columns(), values.said.space(spec)
+            columns, space = values.columns(), values.described.space(spec)
             files += [planned_file(self._name(folder, shard), shard, columns, space) for shard in shards]
         texts = self._properties | {base: self._info_text(base) for base in self._infos}
         for base, text in texts.items():
@@ -264,7 +264,7 @@ class NeuroglancerWriter(Writer):
         if not self._infos:
             if self._with_info and self._first.why:
                 self.notes += ("no info is written, because the kind of keys is unknown: give -O kind= or an info",)
-            self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
+            self.opening = {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
         """Return the key spaces that get shards: those with values, or all if none has any."""
@@ -275,8 +275,8 @@ class NeuroglancerWriter(Writer):
         if self._single is not None:
             self._check_single(spec, shards)
         several = len(self._values) > 1
-        told = ((values.space.name, values.why) for values in self._values.values() if values.why)
-        self.notes = tuple(f"{name}: {why}" if several else why for name, why in told)
+        suggestions = ((values.space.name, values.why) for values in self._values.values() if values.why)
+        self.notes = tuple(f"{name}: {why}" if several else why for name, why in suggestions)
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
@@ -296,10 +296,14 @@ class NeuroglancerWriter(Writer):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
 
     def _info_text(self, base: str) -> bytes:
-        here = [(values.said, values.arrangement()[0]) for values in self._values.values() if values.said.base == base]
+        here = [
+            (values.described, values.arrangement()[0])
+            for values in self._values.values()
+            if values.described.base == base
+        ]
         if len(here) == 1:
-            said, spec = here[0]
-            return said.text(spec, beside=self._single is not None)
+            described, spec = here[0]
+            return described.text(spec, beside=self._single is not None)
         return info_text(here)
 
     def _name(self, folder: str, shard: ArrangedShard) -> str:

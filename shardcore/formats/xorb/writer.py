@@ -43,8 +43,8 @@ class XorbWriter(Writer):
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         if isinstance(data, Sized) and self.output.planning:
-            told = more.facts.get("chunks")
-            self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
+            given = more.facts.get("chunks")
+            self._plan_sizes(_sizes(given, more.label) if given is not None else usual_chunks(data.size), more.label)
             return ""
         self._packer.settle()
         count, offset = len(self._packer), self._file.at
@@ -103,10 +103,10 @@ class XorbWriter(Writer):
         self._file.complete(len(self._packer))
 
 
-def _sizes(told: object, label: str) -> list[int]:
-    if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
+def _sizes(given: object, label: str) -> list[int]:
+    if not isinstance(given, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in given):
         raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
-    return told
+    return given
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
