@@ -30,7 +30,7 @@ from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
-from shardcore.formats.mdb.recipe import tell_content
+from shardcore.formats.mdb.recipe import describe_content
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -166,7 +166,7 @@ class MdbLookup:
             self._check_missed(key)
             raise KeyAbsent(str(key))
         if look.telling:
-            tell_content(self.file, ref, look)
+            describe_content(self.file, ref, look)
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:

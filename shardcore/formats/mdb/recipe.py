@@ -22,10 +22,10 @@ from shardcore.model.text import sentence
 from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import Look
 
-TOLD_SEGMENTS = 16
+TRACED_SEGMENTS = 16
 """FileSegments of a file that a trace follows into the xorbs."""
 
-TOLD_BYTES = 16 * 1024 * 1024
+TRACED_BYTES = 16 * 1024 * 1024
 """Files of up to this many bytes are read and checked by a trace."""
 
 
@@ -89,18 +89,18 @@ def indented(value: Any, level: int = 1) -> str:
     return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
-def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def describe_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     """Add steps for the content of an object; missing or corrupt xorbs are reported as steps, not raised."""
     if ref.kind == FILE:
-        _tell_file(file, ref, look)
+        _describe_file(file, ref, look)
     else:
-        reached = _tell_range(file, *chunks_of(ref), ref.spans[0], look)
+        reached = _describe_range(file, *chunks_of(ref), ref.spans[0], look)
         if look.described:
             look.elsewhere("record")
-        if reached and ref.size <= TOLD_BYTES:
-            _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+        if reached and ref.size <= TRACED_BYTES:
+            _describe_check(lambda: sum(map(len, stream(file, ref))), look)
     if look.described:
-        _tell_elsewhere(ref, look)
+        _describe_missing_xorbs(ref, look)
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
@@ -110,7 +110,7 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
     return tuple(part for part in parts if part.size)
 
 
-def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
+def _describe_missing_xorbs(ref: ObjectRef, look: Look) -> None:
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
@@ -119,7 +119,7 @@ def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
     )
 
 
-def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def _describe_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
         look.step(
@@ -131,25 +131,25 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         )
         return
     reached = True
-    for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
+    for number, segment in enumerate(block.segment_list[:TRACED_SEGMENTS]):
         place = block.entry_span(number)
         fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
         record = Fields(FILE_ENTRY, place.start, fields)
-        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
-    if len(block.segments) > TOLD_SEGMENTS:
-        more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
-        rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
+        reached &= _describe_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
+    if len(block.segments) > TRACED_SEGMENTS:
+        more = plural(len(block.segments) - TRACED_SEGMENTS, "more segment follows", "more segments follow")
+        rest = Span("", block.entry_span(TRACED_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
         look.step(
             "More segments",
             f"{more} in the same way; they are not listed.",
             why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
-    if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+    if reached and ref.size <= TRACED_BYTES:
+        _describe_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
+def _describe_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
     """Add a step for a chunk range of a xorb; return whether the xorb could be read."""
     try:
         xorb = file.xorbs.get(text)
@@ -186,7 +186,7 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Callable[[], int], look: Look) -> None:
+def _describe_check(read: Callable[[], int], look: Look) -> None:
     inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()

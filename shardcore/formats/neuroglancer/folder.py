@@ -30,7 +30,7 @@ from shardcore.errors import (
 from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.lookup import tell_route
+from shardcore.formats.neuroglancer.lookup import describe_route
 from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
@@ -44,7 +44,7 @@ from shardcore.formats.neuroglancer.spec_origin import (
     given_origin,
     origin_from,
     read_info,
-    told_reasons,
+    reasons_text,
     useless_info,
 )
 from shardcore.formats.neuroglancer.step_values import MEANINGS
@@ -261,7 +261,7 @@ class NeuroglancerDataSet(DataSet):
 
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
         """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
-        tell_route(key, self.origin, look)
+        describe_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
@@ -396,7 +396,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
-        named |= {"dataset.unusable": told_reasons(self._unusable)} if self._unusable else {}
+        named |= {"dataset.unusable": reasons_text(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     @property
@@ -455,7 +455,7 @@ def _spec_of(each: FolderSpace) -> Deferred:
 def detect_folder(folder: Folder) -> Verdict | None:
     found = find_info(folder, any_space=True)
     if found is None:
-        reasons = told_reasons(useless_info(folder)) or "no `info`"
+        reasons = reasons_text(useless_info(folder)) or "no `info`"
         return Verdict(Certainty.PARTLY, f"shards, but {reasons}") if _has_shards(folder) else None
     space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
     what = space.name if space is not None else found.info.kind

@@ -45,7 +45,7 @@ morton_figure = lazily(f"{_FIGURES}:morton_figure")
 places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
 
-TOLD_LIMIT = 16 << 20
+TRACED_LIMIT = 16 << 20
 """Values of up to this many bytes, stored and uncompressed, are read and hashed by a trace."""
 
 
@@ -66,7 +66,7 @@ class NeuroglancerLookup:
         """
         file = self._file
         if not key.routed:
-            tell_route(key, file.origin, look)
+            describe_route(key, file.origin, look)
         self._check_shard(key)
         source = look.meter(file.source)
         start, stop = _pair(file, key, source, look)
@@ -85,11 +85,11 @@ class NeuroglancerLookup:
         )
         at = _position(file, entries, key, rows, look)
         ref = self._objects.of_entry(entries, at)
-        _tell_place(entries, at, rows, file.base, look)
+        _describe_location(entries, at, rows, file.base, look)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
         if look.telling:
-            _tell_value(file, ref, source, look)
+            _describe_value(file, ref, source, look)
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
@@ -130,7 +130,7 @@ _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever t
 _MEANING_WHY = "A shard stores bytes by number; only the info says what they are."
 
 
-def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
+def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
     if not look.telling:
         return
     spec = origin.spec
@@ -288,7 +288,9 @@ def _none_of(count: int) -> str:
     return "the only key" if count == 1 else f"none of the {count:,} keys"
 
 
-def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
+def _describe_location(
+    entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look
+) -> None:
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
@@ -303,9 +305,9 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
     )
 
 
-def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
+def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     span = ref.spans[0]
-    if span.size > TOLD_LIMIT:
+    if span.size > TRACED_LIMIT:
         text = f"{plural(span.size, 'stored byte')}: too many to read in a trace."
         look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
@@ -316,8 +318,8 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             digest.update(piece)
             size += len(piece)
             head.append(piece)
-            if size > TOLD_LIMIT:
-                text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read in a trace."
+            if size > TRACED_LIMIT:
+                text = f"{_decompressed(span.size, TRACED_LIMIT, 'more than ')}: too many to read in a trace."
                 look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
@@ -341,14 +343,14 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         size=size,
         sha256=digest.hexdigest(),
     )
-    _tell_meaning(file, ref, b"".join(head), look)
+    _describe_meaning(file, ref, b"".join(head), look)
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
-def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
+def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
     space = file.origin.space
     span = ref.spans[0]
     try:

@@ -23,7 +23,7 @@ MURMUR = "murmurhash3_x86_128"
 HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
-FAULTS_TOLD = 20
+MOST_FAULTS = 20
 """Unknown members named in an error; more are counted."""
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
@@ -260,8 +260,8 @@ def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the deviations of a sharding object that strict readers reject."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
-    faults += [f"unknown member {short(name)}" for name in unknown[:FAULTS_TOLD]]
-    faults += [f"{len(unknown) - FAULTS_TOLD} more unknown members"] if len(unknown) > FAULTS_TOLD else []
+    faults += [f"unknown member {short(name)}" for name in unknown[:MOST_FAULTS]]
+    faults += [f"{len(unknown) - MOST_FAULTS} more unknown members"] if len(unknown) > MOST_FAULTS else []
     faults += [
         f"{name} is {short(value[name])}, not a whole number"
         for name in _BIT_MEMBERS

@@ -34,7 +34,7 @@ from shardcore.sources.opening import PrefetchedSource
 INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
-CHOICES_TOLD = 50
+MOST_CHOICES = 50
 """Most key spaces or reasons listed in one sentence."""
 _OF_SHARDING = ("hash", "minishard_bits")
 """Members that identify a sharding object."""
@@ -249,16 +249,16 @@ def choice_text(what: str, info: Info) -> str:
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
     if not choices:
-        return f"{what} has no key space: {told_reasons(others) or 'it names none'}"
-    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
-    if len(choices) > CHOICES_TOLD:
-        listed += f", and {len(choices) - CHOICES_TOLD} more"
+        return f"{what} has no key space: {reasons_text(others) or 'it names none'}"
+    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:MOST_CHOICES])
+    if len(choices) > MOST_CHOICES:
+        listed += f", and {len(choices) - MOST_CHOICES} more"
     return f"{what} has {len(choices)} key spaces; choose one by its folder: {listed}"
 
 
-def told_reasons(reasons: Sequence[str]) -> str:
-    more = [f"and {len(reasons) - CHOICES_TOLD} more"] if len(reasons) > CHOICES_TOLD else []
-    return "; ".join([*reasons[:CHOICES_TOLD], *more])
+def reasons_text(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - MOST_CHOICES} more"] if len(reasons) > MOST_CHOICES else []
+    return "; ".join([*reasons[:MOST_CHOICES], *more])
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:

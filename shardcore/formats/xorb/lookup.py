@@ -84,7 +84,7 @@ class XorbLookup:
         """
         if key == XorbKey():
             return self._all(look)
-        self._tell_info(look)
+        self._describe_info_block(look)
         number = key.number
         if key.raw is not None:
             number = next(iter(self._with_hash(key.raw, look)), None)
@@ -137,7 +137,7 @@ class XorbLookup:
         start = part[1].start + number * part[0].record.size
         return Span("", start, start + part[0].record.size)
 
-    def _tell_info(self, look: Look) -> None:
+    def _describe_info_block(self, look: Look) -> None:
         block = self.file.info_span
         if not block.size:
             return
@@ -232,7 +232,7 @@ class XorbLookup:
             at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
         if look.telling:
-            self._tell_content(number, ref, look)
+            self._describe_content(number, ref, look)
         return ref
 
     @staticmethod
@@ -240,7 +240,7 @@ class XorbLookup:
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 
-    def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
+    def _describe_content(self, number: int, ref: ObjectRef, look: Look) -> None:
         size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
         content = (
             f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"
