@@ -8,9 +8,8 @@ import numpy as np
 
 from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO
 from shardcore.formats.mdb.walk import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_words import plural

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.formats.mdb.geometry import FILE, XORB
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import FILE, RECORD_SIZE, XORB
 from shardcore.formats.mdb.sketch_scene import MdbScene, Sums
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.number_words import plural

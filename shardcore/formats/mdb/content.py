@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
+from shardcore.formats.mdb.layout import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.xorbs import Xorb, inside_xorb
 from shardcore.model.budget import charge_memory

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.chunker import MAX_CHUNK, MIN_CHUNK, WINDOW, rolling
 from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
-from shardcore.formats.mdb.geometry import FILE
+from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, Tone, chosen

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.mdb.geometry import KINDS, UNKNOWN, MdbGeometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
+from shardcore.formats.mdb.layout import KINDS, UNKNOWN, MdbLayout, claims
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_words import grouped_digits
@@ -38,7 +38,7 @@ class MdbFile:
     def __init__(
         self,
         source: Source,
-        geometry: MdbGeometry,
+        layout: MdbLayout,
         footer_fields: dict[str, Any],
         xorbs: Xorbs,
         *,
@@ -46,12 +46,12 @@ class MdbFile:
         footer_damage: FormatError | None = None,
     ) -> None:
         self.source = source
-        self.geometry = geometry
+        self.layout = layout
         self.footer_fields = footer_fields
         self.footer_damage = footer_damage
         self.xorbs = xorbs
         self.fetch_xorb: XorbFetch | None = None
-        self.sections, _ = tile(claims(geometry, with_footer=bool(footer_fields)), source.size)
+        self.sections, _ = tile(claims(layout, with_footer=bool(footer_fields)), source.size)
         self._index: Once[MdbIndex] = Once()
         if index is not None:
             self._index.put(index)
@@ -71,7 +71,7 @@ class MdbFile:
 
     @property
     def flavour(self) -> str:
-        return UNKNOWN if self.footer_damage is not None else self.geometry.flavour
+        return UNKNOWN if self.footer_damage is not None else self.layout.flavour
 
     @property
     def damage(self) -> FormatError | None:
@@ -85,14 +85,14 @@ class MdbFile:
         index = self.index
         if index is not None:
             return sum(index.counts)
-        tables = self.geometry.tables
+        tables = self.layout.tables
         return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def links(self) -> Iterator[Links]:
         """Yield the references to records from segments and lookup tables; none before the index is loaded."""
         if (index := self.index) is not None:
             yield index.segment_links
-            for table in self.geometry.tables.values():
+            for table in self.layout.tables.values():
                 yield index.entry_links(table)
 
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
@@ -104,7 +104,7 @@ class MdbFile:
             LimitExceeded: The file is over 256 MiB.
         """
         source = self.source if look is None else look.meter(self.source)
-        return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
+        return self._index.get(lambda: load(read_whole(source, progress), self.layout))
 
     def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
         """Return the bytes `[start, stop)`; no request once the index is loaded."""

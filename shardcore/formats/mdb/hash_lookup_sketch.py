@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
-from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO, LookupTable
 from shardcore.formats.mdb.hashes import protect
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, LookupTable
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.number_words import grouped_digits, plural
@@ -39,13 +38,13 @@ class HashLookupSketch:
         kind, raw = self._sought()
         if not raw:
             return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")
-        table = self._scene.file.geometry.tables.get(kind)
+        table = self._scene.file.layout.tables.get(kind)
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
     def _sought(self) -> tuple[str, bytes]:
         """Return kind and stored hash of the requested key, or of the first file or xorb."""
         scene, index = self._scene, self._scene.index
-        key, secret = scene.key, scene.file.geometry.key
+        key, secret = scene.key, scene.file.layout.key
         if key is not None and key.kind == CHUNK:
             # A hash copied out of the shard is keyed already.
             stored = scene.row < 0 or index.rows_of(CHUNK, np.frombuffer(key.raw, np.uint8).reshape(1, -1))[0] < 0
@@ -74,7 +73,7 @@ class HashLookupSketch:
                 "prove it."
             )
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
-        section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
+        section, number = scene.file.layout.section(table.kind), self._number(table.kind, place)
         figures.append(_section_figure(table.kind, section, place, f"record {number}"))
         stored = index.data[place.start : place.start + len(raw)]
         figures.append(_compare_figure(raw, stored, place, "stored"))
@@ -100,11 +99,11 @@ class HashLookupSketch:
         return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
 
     def _number(self, kind: str, place: Span) -> int:
-        return (place.start - self._scene.file.geometry.section(kind)[0]) // RECORD_SIZE
+        return (place.start - self._scene.file.layout.section(kind)[0]) // RECORD_SIZE
 
     def _place(self, table: LookupTable, number: int) -> Span | None:
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])
-        places = self._scene.file.geometry.entry_places(table.kind, row["index"], row.get("chunk", -1))
+        places = self._scene.file.layout.entry_places(table.kind, row["index"], row.get("chunk", -1))
         return places[1] if places is not None else None
 
     def _stored(self, table: LookupTable, number: int) -> bytes:

@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, MdbGeometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
+    CHUNK,
+    FILE,
     FILE_ENTRY,
+    KINDS,
     RECORD_SIZE,
     SECTIONS_START,
+    XORB,
+    LookupTable,
+    MdbLayout,
+    range_fault,
+    size_fault,
 )
 from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
 from shardcore.model.span import Span
@@ -36,9 +43,9 @@ def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 class MdbIndex:
     """The whole shard in memory; derived columns are computed on first use and kept."""
 
-    def __init__(self, data: bytes, geometry: MdbGeometry, files: WalkedSection, xorbs: WalkedSection) -> None:
+    def __init__(self, data: bytes, layout: MdbLayout, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
-        self.geometry = geometry
+        self.layout = layout
         self.files = files
         self.xorbs = xorbs
 
@@ -158,7 +165,7 @@ class MdbIndex:
 
     @property
     def keyed(self) -> bool:
-        return self.geometry.key != ZERO
+        return self.layout.key != ZERO
 
     def xorb_values(self, number: int) -> dict[str, Any]:
         return CAS_HEADER.values(self.xorb_headers[number])
@@ -181,7 +188,7 @@ class MdbIndex:
         return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
 
     def table_rows(self, kind: str) -> NDArray[Any]:
-        table = self.geometry.tables.get(kind)
+        table = self.layout.tables.get(kind)
         if table is None:
             return np.zeros(0, _EMPTY[kind])
         return table.record.read(self.data, table.start, table.count)
@@ -228,7 +235,7 @@ class MdbIndex:
 
     @cached_property
     def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
-        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.geometry.tables}
+        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.layout.tables}
 
     @cached_property
     def maps(self) -> dict[str, KeyMap]:
@@ -242,12 +249,12 @@ class MdbIndex:
 _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
 
 
-def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
+def load(data: bytes, layout: MdbLayout) -> MdbIndex:
     """Walk both sections at the offsets in the footer; O(n) in the size of the shard."""
     view = memoryview(data)
-    files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
-    xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
-    return MdbIndex(data, geometry, files, xorbs)
+    files = walk(view[slice(*layout.file_info)], layout.file_info[0], files=True)
+    xorbs = walk(view[slice(*layout.cas_info)], layout.cas_info[0], files=False)
+    return MdbIndex(data, layout, files, xorbs)
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
@@ -260,8 +267,8 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     end = last if xorbs.problem else xorbs.stop_byte
     files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
     xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
-    geometry = MdbGeometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
-    return MdbIndex(data, geometry, files, xorbs)
+    layout = MdbLayout(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
+    return MdbIndex(data, layout, files, xorbs)
 
 
 def _whole(size: int) -> int:

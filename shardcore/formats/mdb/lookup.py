@@ -15,20 +15,22 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
-from shardcore.formats.mdb.geometry import (
+from shardcore.formats.mdb.hashes import protect, protect_many
+from shardcore.formats.mdb.index import MdbIndex, load
+from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CAS_HEADER,
     CHUNK,
     FILE,
     FILE_INFO,
     KINDS,
+    RECORD_SIZE,
     XORB,
     XORB_INFO,
     LookupTable,
     block_fault,
     descents,
 )
-from shardcore.formats.mdb.hashes import protect, protect_many
-from shardcore.formats.mdb.index import MdbIndex, load
-from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import describe_content
 from shardcore.model.keys import KeyForm
@@ -171,14 +173,14 @@ class MdbLookup:
 
     def _check_missed(self, key: MdbKey) -> None:
         """Raise FormatError if a record has the hash but no table entry refers to it; makes no request."""
-        table, index, source = self.file.geometry.tables.get(key.kind), self.file.index, self.file.source
+        table, index, source = self.file.layout.tables.get(key.kind), self.file.index, self.file.source
         if table is None:
             return
         if index is None:
             if source.size > SMALL_SHARD or source.loaded(0, source.size) != ((0, source.size),):
                 return
-            index = self._small.get(lambda: load(source.read(0, source.size), self.file.geometry))
-        raw = protect(self.file.geometry.key, key.raw) if key.kind == CHUNK else key.raw
+            index = self._small.get(lambda: load(source.read(0, source.size), self.file.layout))
+        raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw
         section = index.section(key.kind)
         records = section.entries if key.kind == CHUNK else section.headers
         same = np.flatnonzero((section.hashes[records] == np.frombuffer(raw, np.uint8)).all(axis=1))
@@ -202,21 +204,21 @@ class MdbLookup:
             if not len(places):
                 continue
             plain = as_rows([keys[n].raw for n in places.tolist()])
-            found = index.rows_of(kind, protect_many(self.file.geometry.key, plain) if kind == CHUNK else plain)
+            found = index.rows_of(kind, protect_many(self.file.layout.key, plain) if kind == CHUNK else plain)
             if kind == CHUNK and index.keyed:
                 found = np.where(found < 0, index.rows_of(kind, plain), found)
             rows[places] = found
         return rows
 
     def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
-        geometry, plain = self.file.geometry, key.raw
-        raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
-        if key.kind == CHUNK and geometry.key != ZERO:
+        layout, plain = self.file.layout, key.raw
+        raw = protect(layout.key, plain) if key.kind == CHUNK else plain
+        if key.kind == CHUNK and layout.key != ZERO:
             look.step(
                 "Apply the HMAC key",
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
-                geometry.key_span,
+                layout.key_span,
                 why="A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
                 plain=to_text(plain),
                 stored=to_text(raw),
@@ -231,7 +233,7 @@ class MdbLookup:
                 "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
                 "looked up as it is.",
                 why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
-                inputs=(geometry.key_span,),
+                inputs=(layout.key_span,),
             )
             yield from _matches(self.file, key.kind, plain, look)
 
@@ -242,18 +244,18 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         why="Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always unique.",
-        inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
+        inputs=(file.layout.key_span,) if kind == CHUNK and file.layout.key != ZERO else (),
         key=key,
         hash=to_text(raw),
     )
-    start, stop = file.geometry.section(kind)
+    start, stop = file.layout.section(kind)
     if stop - start <= RECORD_SIZE:
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
         why = "A section without records cannot contain the key: the lookup ends here."
         look.step("Empty section", text, Span("", start, stop), why=why)
         return
-    table = file.geometry.tables.get(kind)
+    table = file.layout.tables.get(kind)
     hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
     for hit in hits:
         yield from _compare(file, kind, raw, hit, look)
@@ -334,9 +336,9 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
 
 
 def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
-    places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
+    places, index = file.layout.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
-        table = file.geometry.tables.get(kind)
+        table = file.layout.tables.get(kind)
         span = table.span(hit.row, hit.row + 1) if table else None
         raise FormatError(f"entry {hit.row} of the {kind} lookup table points past the end of its section", span=span)
     header, place = places
@@ -386,7 +388,7 @@ def _after(span: Span, header: Span) -> Span:
 def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
     """Return the header record and the record with the hash; usually one request. For a file both are its block."""
     if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), look)
         return data, data
     if place.start - header.start > FAR:
         return file.read(header.start, header.stop, look), file.read(place.start, place.stop, look)
@@ -396,7 +398,7 @@ def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) ->
 
 def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
     index, (span, place) = file.index, places
-    at, stop = span.start, file.geometry.section(kind)[1]
+    at, stop = span.start, file.layout.section(kind)[1]
     row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
     if kind == FILE:
 
@@ -415,7 +417,7 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
             raise Truncated(fault, span=Span("", at, stop))
         return xorb_ref(row, at, header)
     values = CAS_ENTRY.read_one(entry)
-    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.geometry.key != ZERO)
+    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.layout.key != ZERO)
 
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:

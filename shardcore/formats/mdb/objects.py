@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, block_fault
 from shardcore.formats.mdb.hashes import sha256_digest
 from shardcore.formats.mdb.layout import (
+    CHUNK,
+    FILE,
     FILE_ENTRY,
     FILE_HEADER,
     FILE_METADATA,
     FILE_VERIFICATION,
+    KINDS,
     RECORD_SIZE,
+    XORB,
     ChunkFlag,
     FileFlag,
+    block_fault,
 )
 from shardcore.formats.mdb.segments import FileSegments
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
@@ -121,7 +125,7 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
 
 
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
-    return read_file_block(file.read, ref.spans[0].start, file.geometry.file_info[1])
+    return read_file_block(file.read, ref.spans[0].start, file.layout.file_info[1])
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:

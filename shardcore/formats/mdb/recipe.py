@@ -10,8 +10,7 @@ from shardcore.codecs.xet.hashes import to_texts
 from shardcore.errors import ExternalMissing, ShardError, source_lost
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE
-from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, RECORD_SIZE
+from shardcore.formats.mdb.layout import CAS_ENTRY, FILE, FILE_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb

@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text
-from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
+from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CHUNK,
+    FILE,
+    FILE_ENTRY,
+    FILE_HEADER,
+    RECORD_SIZE,
+    XORB,
+    ChunkFlag,
+    FileFlag,
+)
 from shardcore.formats.mdb.walk import RECORDS, RecordKind, WalkedSection
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.children import Extents, RecordTable, field_nodes, grouped

@@ -7,8 +7,7 @@ import numpy as np
 from shardcore.codecs.xet.hashes import from_text
 from shardcore.errors import ShardError, source_lost
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import XORB
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import RECORD_SIZE, XORB
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.source_name import SourceName

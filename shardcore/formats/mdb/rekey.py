@@ -9,9 +9,8 @@ import numpy as np
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, words
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.mdb.geometry import CHUNK
 from shardcore.formats.mdb.hashes import protect_many
-from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
 from shardcore.formats.mdb.times import expiry_field, read_key, read_time
 from shardcore.writing.in_place import check_other_file
 from shardcore.writing.output import Output
@@ -67,7 +66,7 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
         fields["chunk_hash_hmac_key"] = key
         _protect(file, data, key)
     if expiry:
-        full = bool(file.geometry.tables)
+        full = bool(file.layout.tables)
         fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
     data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
     return data.tobytes()
@@ -76,12 +75,12 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
 def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
     """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
     index = file.load()
-    start, stop = file.geometry.cas_info
+    start, stop = file.layout.cas_info
     section = data[start:stop].reshape(-1, RECORD_SIZE)
     entries = index.xorbs.entries
     if len(entries):
         section[entries, :SIZE] = protect_many(key, np.ascontiguousarray(section[entries, :SIZE]))
-    table = file.geometry.tables.get(CHUNK)
+    table = file.layout.tables.get(CHUNK)
     if table is None:
         return
     rows = index.table_rows(CHUNK).copy()

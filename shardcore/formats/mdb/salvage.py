@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
-from shardcore.formats.mdb.geometry import CHUNK, FILE
-from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
+from shardcore.formats.mdb.layout import CHUNK, FILE, HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef

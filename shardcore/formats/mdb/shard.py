@@ -13,9 +13,19 @@ from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.mdb.content import fetch_chunks, read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
-from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
+from shardcore.formats.mdb.layout import (
+    FOOTER_SIZE,
+    FOOTER_VERSION,
+    HEADER,
+    NO_EXPIRY,
+    SENTENCES,
+    TAG,
+    TAG_TEXT,
+    locate,
+    read_footer,
+    read_header,
+)
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
@@ -61,7 +71,7 @@ class MdbShard(FileShard):
 
     def __init__(self, file: MdbFile) -> None:
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
-        self.version = str(file.geometry.header["version"])
+        self.version = str(file.layout.header["version"])
         self.why = f"{_WHY}, {self.flavour}"
 
     @property
@@ -75,7 +85,7 @@ class MdbShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.geometry.header.items()}
+        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.layout.header.items()}
         fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
         return fields
 
@@ -122,9 +132,9 @@ class MdbShard(FileShard):
     def settings(self) -> dict[str, Any]:
         """The expiry in Unix seconds, and whether there is an HMAC key, which a rewrite would lose."""
         settings: dict[str, Any] = {}
-        if (expiry := (self.file.geometry.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
+        if (expiry := (self.file.layout.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
             settings["expiry"] = str(expiry)
-        if self.file.geometry.key != ZERO:
+        if self.file.layout.key != ZERO:
             # The key itself is not written into a manifest.
             settings["footer"] = {"chunk_hash_hmac_key": True}
         return settings
@@ -185,18 +195,18 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
     xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)
     if not header["footer_size"]:
         index = discover(read_whole(source, context.progress), header, size)
-        return MdbShard(MdbFile(source.base, index.geometry, {}, xorbs, index=index))
+        return MdbShard(MdbFile(source.base, index.layout, {}, xorbs, index=index))
     try:
         footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
-        geometry = locate(size, header, footer)
+        layout = locate(size, header, footer)
     except FormatError as error:
         file = _without_footer(source, header, xorbs, error, context.progress)
         if file.footer_damage is not None and not context.partial:
             raise
         return MdbShard(file)
     # A small shard is in memory already, from detection.
-    index_now = load(source.read(0, size), geometry) if size <= SMALL else None
-    return MdbShard(MdbFile(source.base, geometry, footer, xorbs, index=index_now))
+    index_now = load(source.read(0, size), layout) if size <= SMALL else None
+    return MdbShard(MdbFile(source.base, layout, footer, xorbs, index=index_now))
 
 
 def _without_footer(
@@ -210,7 +220,7 @@ def _without_footer(
     index = discover(data, header, len(data))
     if index.damage is None and index.xorbs.stop_byte == len(data):
         # Until late 2025, clients uploaded shards whose header declares a footer that does not exist.
-        return MdbFile(source.base, index.geometry, {}, xorbs, index=index)
+        return MdbFile(source.base, index.layout, {}, xorbs, index=index)
     try:
         footer = read_footer(data, len(data))
     except FormatError:
@@ -218,4 +228,4 @@ def _without_footer(
     if footer and footer["version"] != FOOTER_VERSION and footer["footer_offset"] != len(data) - FOOTER_SIZE:
         footer = {}
     index = discover(data, header, len(data) - (FOOTER_SIZE if footer else 0))
-    return MdbFile(source.base, index.geometry, footer, xorbs, index=index, footer_damage=damage)
+    return MdbFile(source.base, index.layout, footer, xorbs, index=index, footer_damage=damage)

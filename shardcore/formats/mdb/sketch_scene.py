@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.model.drawing import Control, ControlKind
 

@@ -13,21 +13,25 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import from_text, to_text, tree_roots
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
 from shardcore.formats.mdb.index import MISNAMED, MdbIndex
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_HEADER,
+    CHUNK,
+    FILE,
     FILE_HEADER,
     FILE_METADATA,
     FILE_VERIFICATION,
     FOOTER,
     FOOTER_SIZE,
     HEADER,
+    KINDS,
     NO_EXPIRY,
     RECORD_SIZE,
+    XORB,
     FileFlag,
+    descents,
 )
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
@@ -74,7 +78,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
 
 
 def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
+    stops = {True: index.layout.file_info[1], False: index.layout.cas_info[1]}
     for section in (index.files, index.xorbs):
         stop = stops[section.files]
         if section.problem:
@@ -128,7 +132,7 @@ def _check_reserved(section: WalkedSection, findings: Findings) -> None:
 
 def _check_tables(index: MdbIndex, findings: Findings) -> None:
     counts = dict(zip(KINDS, index.counts, strict=True))
-    for kind, table in index.geometry.tables.items():
+    for kind, table in index.layout.tables.items():
         for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
             message = (
                 f"entry {at} of the {kind} lookup table has a lower table key than the one before: searches miss it"
@@ -228,14 +232,14 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    footer = index.geometry.footer
+    footer = index.layout.footer
     if footer is None:
-        if index.geometry.header["footer_size"] and file.footer_damage is None:
+        if index.layout.header["footer_size"] and file.footer_damage is None:
             at = HEADER.offsets["footer_size"]
             message = "footer_size is 200 and no footer follows, as clients wrote uploads until late 2025"
             findings.note("mdb.footer-size", Span("", at, HEADER.size), message)
         return
-    start = index.geometry.size - FOOTER_SIZE
+    start = index.layout.size - FOOTER_SIZE
     sums = {
         "stored_bytes_on_disk": int(index.xorb_headers["num_bytes_on_disk"].sum(dtype=np.int64)),
         "materialized_bytes": int(index.file_sizes.sum()),
@@ -301,10 +305,10 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
     # Even a small shard may name the same chunks a million times.
-    large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
+    large = _sums_of(spans, section.bounds) > most_references(index.layout.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
-    work = ContentBudget(index.geometry.size)
+    work = ContentBudget(index.layout.size)
     for first, last in _batches(per_file):
         if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
             work.unchecked = len(section.headers) - first

@@ -45,7 +45,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
     lost = np.concatenate([[0], np.cumsum(lost_segments)])[index.files.bounds]
     checked = ~index.damaged_files & (index.files.counts > 0) & (np.diff(lost) == 0)
     references = np.diff(np.concatenate([[0], np.cumsum(index.segment_lengths)])[index.files.bounds])
-    most, work = most_references(index.geometry.size), ContentBudget(index.geometry.size)
+    most, work = most_references(index.layout.size), ContentBudget(index.layout.size)
     done = int(np.count_nonzero(index.damaged_files | (index.files.counts == 0)))
     for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)
@@ -150,7 +150,7 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
         return
     section = index.xorbs
     records = section.entries[first:last]
-    stored = protect_many(index.geometry.key, hashes)
+    stored = protect_many(index.layout.key, hashes)
     wrong = (stored != section.hashes[records]).any(axis=1)
     wrong |= xorb.chunk_sizes != index.chunks["unpacked_segment_bytes"][first:last]
     for record in records[wrong].tolist():

@@ -16,18 +16,22 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, HashArray, words
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import FILE, FILE_INFO, XORB, XORB_INFO, block_fault
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
     CAS_HEADER,
+    FILE,
     FILE_ENTRY,
     FILE_HEADER,
+    FILE_INFO,
     FILE_METADATA,
     FILE_VERIFICATION,
     RECORD,
     RECORD_SIZE,
+    XORB,
+    XORB_INFO,
     FileFlag,
+    block_fault,
     file_steps,
 )
 from shardcore.model.record import Record

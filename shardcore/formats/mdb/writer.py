@@ -17,10 +17,9 @@ from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chun
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.file_columns import Collected, FileChunks
-from shardcore.formats.mdb.geometry import locate, read_footer, read_header
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import HEADER
+from shardcore.formats.mdb.layout import HEADER, locate, read_footer, read_header
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, Recipes, build, size_of
 from shardcore.formats.mdb.times import read_key, read_time
@@ -381,7 +380,7 @@ def _as_file(data: bytes, name: str) -> MdbFile:
     source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)
     if not header["footer_size"]:
         found = discover(data, header, len(data))
-        return MdbFile(source, found.geometry, {}, xorbs, index=found)
+        return MdbFile(source, found.layout, {}, xorbs, index=found)
     footer = read_footer(data, len(data))
-    geometry = locate(len(data), header, footer)
-    return MdbFile(source, geometry, footer, xorbs, index=load(data, geometry))
+    layout = locate(len(data), header, footer)
+    return MdbFile(source, layout, footer, xorbs, index=load(data, layout))
