@@ -63,7 +63,7 @@ class FileChunks:
         ]
 
 
-class Collected:
+class FileCollector:
     """The files of a shard so far, each content once; `last` is the segment count of the file added last."""
 
     def __init__(self) -> None:

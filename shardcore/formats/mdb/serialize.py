@@ -55,7 +55,7 @@ class Recipes:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FooterValues:
     """Footer fields that are not offsets: HMAC key (zero: none), creation (0: not recorded), expiry (None: never)."""
 
     key: bytes = ZERO
@@ -63,7 +63,7 @@ class Facts:
     expiry: int | None = None
 
 
-NO_FACTS = Facts()
+EMPTY_FOOTER = FooterValues()
 
 
 def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> int:
@@ -74,10 +74,10 @@ def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> in
     return size if form == UPLOAD else size + FOOTER_SIZE
 
 
-def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
-    """Return the bytes of a shard, files and xorbs sorted by hash; the upload form ignores `facts`."""
+def build(recipes: Recipes, form: str, values: FooterValues = EMPTY_FOOTER) -> bytes:
+    """Return the bytes of a shard, files and xorbs sorted by hash; the upload form ignores `values`."""
     file_part, file_starts = _file_section(recipes)
-    cas_part, cas_starts = _cas_section(recipes, facts.key, eligible=form == MINIMAL)
+    cas_part, cas_starts = _cas_section(recipes, values.key, eligible=form == MINIMAL)
     head = HEADER.pack(footer_size=0 if form == UPLOAD else FOOTER_SIZE)
     sections = [head, file_part, cas_part]
     if form == UPLOAD:
@@ -86,7 +86,7 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
     at = places[-1] + len(cas_part)
     tables: list[bytes] = [b"", b"", b""]
     if form == FULL:
-        tables = _tables(recipes, facts.key, file_starts, cas_starts)
+        tables = _tables(recipes, values.key, file_starts, cas_starts)
     lookups = []
     for table in tables:
         lookups.append(at)
@@ -99,9 +99,9 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
         xorb_lookup_num_entry=len(tables[1]) // XORB_LOOKUP.size,
         chunk_lookup_offset=lookups[2],
         chunk_lookup_num_entry=len(tables[2]) // CHUNK_LOOKUP.size,
-        chunk_hash_hmac_key=facts.key,
-        shard_creation_timestamp=facts.created,
-        shard_key_expiry=expiry_field(facts.expiry, for_ever=form == FULL),
+        chunk_hash_hmac_key=values.key,
+        shard_creation_timestamp=values.created,
+        shard_key_expiry=expiry_field(values.expiry, for_ever=form == FULL),
         materialized_bytes=int(recipes.segments["unpacked_segment_bytes"].sum(dtype=np.int64)),
         stored_bytes=int(recipes.chunks["unpacked_segment_bytes"].sum(dtype=np.int64)),
         footer_offset=at,

@@ -16,12 +16,12 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.file_columns import Collected, FileChunks
+from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER, locate, read_footer, read_header
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, Recipes, build, size_of
+from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FULL, MINIMAL, UPLOAD, FooterValues, Recipes, build, size_of
 from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
 from shardcore.model.number_words import plural
@@ -202,12 +202,13 @@ class MdbWriter(Writer):
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
                 raise UsageError(f"the upload form has no footer, and cannot store {name}")
-        self._facts = Facts(read_key(key), read_time("created", created or "0") or 0, read_time("expiry", expiry))
+        times = read_time("created", created or "0") or 0, read_time("expiry", expiry)
+        self._footer = FooterValues(read_key(key), *times)
         self._compression = compression
         self._out = XorbOutput(output, xorbs)
         if xorbs:
             self.opening["xorbs"] = xorbs
-        self._collected = Collected()
+        self._files = FileCollector()
         self._known: dict[bytes, tuple[int, int]] = {}
         self._xorbs: list[PackedXorb] = []
         self._settled = 0  # chunks in them
@@ -234,7 +235,7 @@ class MdbWriter(Writer):
     def _plan_size(self, size: int, label: str) -> str:
         """Add a file of known size and unknown content to a plan, as if it shared no chunk."""
         self.exact = False
-        found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
+        found, name = FileChunks(), hashlib.sha256(b"%d" % self._files.files).hexdigest()
         for one in usual_chunks(size):
             packer = self._packer(one)
             raw = hashlib.sha256(b"%d %d" % (len(self._xorbs), len(packer))).digest()
@@ -242,11 +243,11 @@ class MdbWriter(Writer):
         return self._note(found, name, size, label)
 
     def _note(self, found: FileChunks, digest: str, size: int, label: str) -> str:
-        raw = self._collected.add(found, digest)
+        raw = self._files.add(found, digest)
         self._content += size
         if self.output.folder:
             # A store can have several shards, but a file must fit into one.
-            shard, more = size_of(FULL, 1, self._collected.last, 0, 0), ""
+            shard, more = size_of(FULL, 1, self._files.last, 0, 0), ""
         else:
             shard, more = (
                 max(self._size(form) for form in self._forms),
@@ -263,7 +264,7 @@ class MdbWriter(Writer):
         xorbs, kept = len(self._xorbs), self._settled
         if self._current is not None:
             xorbs, kept = xorbs + 1, kept + len(self._current[0])
-        return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
+        return size_of(form, self._files.files, self._files.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
         """Return the xorb for a chunk of `size` bytes: the current one, or a new one if it is full."""
@@ -296,11 +297,11 @@ class MdbWriter(Writer):
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
-        recipes = self._collected.recipes(xorbs)
-        parts = split(recipes, self._collected.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
+        recipes = self._files.recipes(xorbs)
+        parts = split(recipes, self._files.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
         for form in self._forms:
             for part in parts:
-                data = build(part, form, self._facts if form == FULL or not self.output.folder else NO_FACTS)
+                data = build(part, form, self._footer if form == FULL or not self.output.folder else EMPTY_FOOTER)
                 if self.output.folder:
                     name = f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}"
                 else:
