@@ -37,7 +37,7 @@ class ValueColumns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrangedShard:
+class ShardArrangement:
     """Layout of one shard to be written.
 
     `rows` are sorted by minishard and key, `starts` are their offsets in the file. `bounds` has the first row of each
@@ -67,7 +67,7 @@ class ArrangedShard:
         return np.repeat(self.minishards, counts), np.arange(len(self.rows)) - np.repeat(self.bounds[:-1], counts)
 
 
-def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
+def sorted_rows(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
     """Return the rows sorted by shard, minishard and key, and in this order `shard << minishard_bits | minishard`."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
@@ -77,15 +77,15 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
     return order, places[order]
 
 
-def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
+def arrange_shards(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ShardArrangement]:
     """Yield the shards with values, by number; shard 0 if there are no values."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
-        yield ArrangedShard(
+        yield ShardArrangement(
             0, spec, order, none, none, none, np.zeros(1, np.int64), none.reshape(0, 2), (), spec.index_size
         )
         return
-    rows, places = routed(spec, columns.keys)
+    rows, places = sorted_rows(spec, columns.keys)
     shards = shift_right(places, spec.minishard_bits)
     cuts = np.append(np.flatnonzero(np.diff(shards)) + 1, len(rows))
     first = 0
@@ -98,7 +98,7 @@ def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> It
 
 def _shard(
     number: int, spec: ShardingSpec, columns: ValueColumns, rows: Rows, minishards: Rows, order: ShardOrder
-) -> ArrangedShard:
+) -> ShardArrangement:
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(minishards)) + 1, [len(rows)]]).astype(np.int64)
     base = spec.index_size
     starts = base + np.cumsum(columns.before + columns.sizes) - columns.sizes
@@ -119,7 +119,7 @@ def _shard(
         indices.append(stored)
         pairs[at] = place - base, place - base + len(stored)
         written += len(stored)
-    return ArrangedShard(
+    return ShardArrangement(
         number,
         spec,
         order,

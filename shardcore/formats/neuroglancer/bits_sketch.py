@@ -51,7 +51,7 @@ _DOCS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _KeyMinishard:
     entries: MinishardEntries
     span: Span
     at: int
@@ -118,9 +118,9 @@ class BitsSketch:
         if file is None or not here:
             return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
         fault = ""
-        listed: _Listed | None = None
+        listed: _KeyMinishard | None = None
         try:
-            listed = self._listed(place)
+            listed = self._minishard_of(place)
         except FormatError as error:
             fault = error.message
         shown = minishards_shown(spec, place)
@@ -177,7 +177,7 @@ class BitsSketch:
             return (stop - start) // ENTRY_SIZE, ""
         return None, ""
 
-    def _listed(self, place: KeyLocation) -> _Listed | None:
+    def _minishard_of(self, place: KeyLocation) -> _KeyMinishard | None:
         file = self._file
         if file is None:
             return None
@@ -187,7 +187,7 @@ class BitsSketch:
         entries, _ = file.levels.minishard(place.minishard, file.source, (start, stop))
         found = np.flatnonzero(entries.ids == np.uint64(place.key))
         at = int(found[0]) if len(found) else int(np.searchsorted(entries.ids, np.uint64(place.key)))
-        return _Listed(entries, Span("", start, stop), at, len(found) > 0)
+        return _KeyMinishard(entries, Span("", start, stop), at, len(found) > 0)
 
     # --- what if -----------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class BitsSketch:
         if known.count:
             return known
         try:
-            listed = self._listed(self._origin.spec.place(self._key()))
+            listed = self._minishard_of(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
         ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)

@@ -153,14 +153,14 @@ class NeuroglancerDataSet(DataSet):
         self.title = f"Neuroglancer {origin.space.content}"
         self.why = origin.why
         self._others = OtherScales(root)
-        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
+        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._list_files)
 
     @property
     def lists_unasked(self) -> bool:
         """True if the folder can be listed, or has so few possible shards that each name can be tried."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
-    def _listed(self) -> Sequence[Member]:
+    def _list_files(self) -> Sequence[Member]:
         return _members(self.folder, self.origin, self.jobs)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
@@ -196,7 +196,7 @@ class NeuroglancerDataSet(DataSet):
         return mesh_of_segment(self.folder, segment)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
-        name = self._names.get(number) if self.listed else self._tried(number, minishard)
+        name = self._names.get(number) if self.listed else self._open_by_name(number, minishard)
         if name is None:
             return None
         member = cast(NeuroglancerShard, self.member(name))
@@ -207,7 +207,7 @@ class NeuroglancerDataSet(DataSet):
         super().close()
 
     @property
-    def strays(self) -> tuple[str, ...]:
+    def unrouted_files(self) -> tuple[str, ...]:
         """Names of shard files that no key is routed to."""
         if not self.folder.listable:
             return ()
@@ -262,7 +262,7 @@ class NeuroglancerDataSet(DataSet):
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
         """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
         describe_route(key, self.origin, look)
-        name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
+        name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
             look.step(
@@ -310,7 +310,7 @@ class NeuroglancerDataSet(DataSet):
         opened = [name for name in names if self.is_open(name)]
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
-    def _tried(self, number: int, minishard: int) -> str | None:
+    def _open_by_name(self, number: int, minishard: int) -> str | None:
         """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
@@ -347,7 +347,7 @@ class NeuroglancerDataSet(DataSet):
         spec = self.origin.spec
         text = f"no key is routed to it: shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
         more = tuple(
-            Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
+            Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.unrouted_files
         )
         return replace(report, findings=(*report.findings, *more))
 
@@ -480,14 +480,14 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
         only = spaces.spaces[0]
         if only.space.folder.startswith(BESIDE) and only.folder in ("", only.space.folder):
             root = root_of(folder, found.folder)
-            return open_space(_agreed(root, only, context), only.origin, root)
+            return open_space(_trusted_folder(root, only, context), only.origin, root)
         return open_space(folder.folder(only.folder) if only.folder else folder, only.origin)
     if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces, found)
     raise spaces.unchosen(folder)
 
 
-def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
+def _trusted_folder(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
     """Return a folder beside that of the info; raise StoreUntrusted until the user agrees to such folders."""
     if root is None:
         raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
@@ -519,7 +519,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
     if entries is None:
-        return _tried_members(folder, origin, jobs)
+        return _probe_members(folder, origin, jobs)
     files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
@@ -533,14 +533,14 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     return members
 
 
-def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
+def _probe_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
     """Return the existing shards of a folder that cannot be listed, one request per possible name."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
         raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
     names = map(spec.shard_name, range(spec.shards))
-    with closing(in_order(lambda name: _tried_member(folder, name), names, jobs)) as found:
+    with closing(in_order(lambda name: _probe_member(folder, name), names, jobs)) as found:
         tried = list(found)
     members = [one for one in tried if isinstance(one, Member)]
     refused = [one for one in tried if isinstance(one, Forbidden)]
@@ -550,7 +550,7 @@ def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member
     return members
 
 
-def _tried_member(folder: Folder, name: str) -> Member | Forbidden | None:
+def _probe_member(folder: Folder, name: str) -> Member | Forbidden | None:
     refused: Forbidden | None = None
     stem = name.rpartition(".")[0]
     for parts in ((name,), (f"{stem}.index", f"{stem}.data")):

@@ -154,7 +154,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
     Raises FormatError if the text is not the info of a data set that can be sharded.
     """
     if isinstance(text, bytes):
-        read = _read_before(text)
+        read = _parse_cached(text)
         if isinstance(read, FormatError):
             raise FormatError(read.message, span=read.span)
         return read
@@ -162,7 +162,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 
 @functools.lru_cache(maxsize=2)
-def _read_before(text: bytes) -> Info | FormatError:
+def _parse_cached(text: bytes) -> Info | FormatError:
     """Parse an info, cached: detection parses it before opening does."""
     try:
         return _info_of(_json_object(text))

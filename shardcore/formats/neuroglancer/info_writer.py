@@ -36,7 +36,7 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class SpaceDescription:
     """A key space to be written, without its sharding specification.
 
     `members` is the info, None if too little is known for one, and `place` the path of the key space in it. `base` is
@@ -81,7 +81,7 @@ class Described:
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
-def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
+def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]]) -> bytes:
     members: Any = spaces[0][0].members or {}
     for described, spec in spaces:
         members = _with(members, described.place, {"sharding": spec.to_json()})
@@ -102,7 +102,7 @@ def _text(members: Any) -> bytes:
     return json.dumps(members, indent=2).encode() + b"\n"
 
 
-def of_kind(kind: str) -> Described:
+def of_kind(kind: str) -> SpaceDescription:
     if kind == "mesh":
         members = {
             "@type": MESH_TYPE,
@@ -110,28 +110,28 @@ def of_kind(kind: str) -> Described:
             "transform": list(IDENTITY_TRANSFORM),
             "lod_scale_multiplier": 1.0,
         }
-        return Described(SpaceKind.MESH, members)
+        return SpaceDescription(SpaceKind.MESH, members)
     if kind == "skeleton":
         members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
-        return Described(SpaceKind.SKELETON, members)
+        return SpaceDescription(SpaceKind.SKELETON, members)
     raise UsageError(f"kind={kind} needs volume=FILE.npy; existing chunks need their info as spec")
 
 
-def check_kind(kind: str, described: Described) -> None:
+def check_kind(kind: str, described: SpaceDescription) -> None:
     kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
     stated = (described.members or {}).get("type", kind) if described.kind is SpaceKind.VOLUME else kind
     if kinds.get(kind, SpaceKind.VOLUME) is not described.kind or stated != kind:
         raise UsageError(f"kind={kind}, but the info is that of another kind: {described.kind.value}")
 
 
-def of_info(members: Mapping[str, Any]) -> Described:
+def of_info(members: Mapping[str, Any]) -> SpaceDescription:
     found = spaces_of(members)
     if len(found) != 1:
         raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
     return found[0]
 
 
-def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
+def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
     """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
@@ -141,7 +141,7 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
     bare: Any = members
     for place, _ in places:
         bare = _without_sharding(bare, place)
-    found = [Described(what, bare, place, base) for place, what in places]
+    found = [SpaceDescription(what, bare, place, base) for place, what in places]
     for one in found:
         one.space()
     return found
@@ -179,12 +179,12 @@ _PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceK
 }
 
 
-def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
+def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
     """Return the specification in `given`: a sharding object, or the whole info of one key space."""
     origin = given_origin(given)
     space = origin.space
     if space.kind is SpaceKind.UNKNOWN:
-        return origin.spec, Described()
+        return origin.spec, SpaceDescription()
     members = json.loads(origin.text)
     if space.kind is SpaceKind.VOLUME:
         # No chunks of the other scales are written.

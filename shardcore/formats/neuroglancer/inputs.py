@@ -12,7 +12,7 @@ from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import of_spec
 from shardcore.formats.neuroglancer.keys import key_of_name
-from shardcore.formats.neuroglancer.npy_volume import chunks, described_volume
+from shardcore.formats.neuroglancer.npy_volume import chunks, describe_volume
 from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import FormatInputs, InputItem
@@ -24,7 +24,7 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
     if volume is not None:
         if paths:
             raise UsageError("volume is written alone: give no other inputs")
-        described = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
+        described = describe_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
         return FormatInputs(chunks(volume, described))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.formats.neuroglancer.chunks import DATA_TYPES, box_of
 from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
-from shardcore.formats.neuroglancer.info_writer import Described
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.writing.items import InputItem, check_unchanged
 
@@ -28,12 +28,12 @@ BLOCK = 1 << 16
 Array = npt.NDArray[Any]
 
 
-def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
+def describe_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> SpaceDescription:
     """Return the info of a volume of one scale, without specification.
 
     `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by the voxel type.
     """
-    array = loaded(path)
+    array = load_npy(path)
     if kind not in (None, "image", "segmentation"):
         raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
     nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
@@ -57,10 +57,10 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
         "num_channels": array.shape[3] if array.ndim == 4 else 1,
         "scales": [scale],
     }
-    return Described(SpaceKind.VOLUME, members, ("scales", 0))
+    return SpaceDescription(SpaceKind.VOLUME, members, ("scales", 0))
 
 
-def loaded(path: str) -> Array:
+def load_npy(path: str) -> Array:
     try:
         array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
     except OSError as error:
@@ -76,9 +76,9 @@ def loaded(path: str) -> Array:
     return array
 
 
-def chunks(path: str, described: Described) -> Iterator[InputItem]:
+def chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
     """Yield the chunks in key order; raise SourceError if the file changes meanwhile."""
-    array = loaded(path)
+    array = load_npy(path)
     try:
         before = Path(path).stat()
     except OSError as error:

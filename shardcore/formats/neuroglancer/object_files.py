@@ -91,7 +91,7 @@ def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
     return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
 
 
-def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
+def decompress_file(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
     if codec == "brotli":
         raise Unsupported("files compressed with brotli are not read; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
@@ -165,7 +165,7 @@ class _ObjectFile:
         return self.source.read(self.span.start, self.span.stop)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        return expanded(self.codec, self.stored(limit), limit, self.span)
+        return decompress_file(self.codec, self.stored(limit), limit, self.span)
 
     def ref(self) -> ObjectRef:
         fault = size_fault(self.name, self.span.size, self.space)
@@ -598,7 +598,7 @@ class FilesGrid(VolumeGrid):
                 data += source.read(len(data), source.size)
         raw = self.raw_size(cell)
         try:
-            return self.decoded(cell, expanded(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
+            return self.decoded(cell, decompress_file(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
         except FormatError as error:
             raise FormatError(f"{ref.shard}: {error.message}", span=Span(str(SourceName(ref.shard)), 0, 0)) from error
 

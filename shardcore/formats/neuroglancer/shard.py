@@ -62,7 +62,7 @@ MOST_FIRST = 1 << 20
 OTHER_PART = {"index": "data", "data": "index"}
 
 
-def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
     """Return the shard for opening, the shard to keep, and the size of the `.index` of the split form, or None.
 
     `wanted` is the minishard read next: its index is requested first from the `.data` file.
@@ -260,7 +260,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 def infer(probe: PrefetchedSource) -> Verdict | None:
     """Recognise a shard by its bytes alone; `Certainty.PARTLY` if some checks fail."""
     try:
-        whole, _, index_size = joined(probe)
+        whole, _, index_size = open_parts(probe)
     except ShardError as error:
         if source_lost(error):
             raise
@@ -278,7 +278,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
         NotAShard: There is no info, and no specification fits.
         FormatError: The file is shorter than its shard index.
     """
-    whole, kept, index_size = joined(probe)
+    whole, kept, index_size = open_parts(probe)
     if not context.forced:
         _refuse_other(probe, index_size)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
@@ -301,7 +301,7 @@ def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
     """Open a shard of a data set; `wanted` is the minishard read next, if known."""
     probe = PrefetchedSource(source)
-    whole, kept, index_size = joined(probe, wanted)
+    whole, kept, index_size = open_parts(probe, wanted)
     _refuse_other(probe, index_size)
     head = _head(whole, origin.spec, index_size, Draft())
     named = shard_number(name)

@@ -10,11 +10,11 @@ from itertools import chain
 import numpy as np
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Rows, ShardOrder, ValueColumns, arranged
+from shardcore.formats.neuroglancer.arrangement import Rows, ShardArrangement, ShardOrder, ValueColumns, arrange_shards
 from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.info_writer import Described
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.keys import key_number, key_numbers
 from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
@@ -48,7 +48,7 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     return joined
 
 
-def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:
@@ -76,7 +76,7 @@ class SpaceValues:
     def __init__(
         self,
         output: Output,
-        described: Described,
+        described: SpaceDescription,
         spec: ShardingSpec | None = None,
         order: ShardOrder = ShardOrder.BY_MINISHARD,
         *,
@@ -96,7 +96,7 @@ class SpaceValues:
         self._sizes = array("q")
         self._labels = Labels()
         self._gzip: bool | None = None
-        self._made: tuple[int, ShardingSpec, list[ArrangedShard]] | None = None
+        self._made: tuple[int, ShardingSpec, list[ShardArrangement]] | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -158,7 +158,7 @@ class SpaceValues:
         """Treat the values as meshes because fragments were given; too little for an info."""
         if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
-        self.described = Described(SpaceKind.MESH)
+        self.described = SpaceDescription(SpaceKind.MESH)
         self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
@@ -174,7 +174,7 @@ class SpaceValues:
             size = self._copy(data, who)
             return size, size
         begun = self.spool.at
-        head, rest = first_of(data, who)
+        head, rest = read_small(data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
@@ -190,14 +190,14 @@ class SpaceValues:
                 self.spool.write(piece)
         return self.spool.at - begun
 
-    def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
+    def arrangement(self) -> tuple[ShardingSpec, list[ShardArrangement]]:
         """Return specification and shards of the values so far; raise UsageError for repeated or invalid keys."""
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
         spec = self.suggested()
         columns = self.columns()
         self._check_keys(columns.keys)
-        shards = list(arranged(spec, columns, self._order))
+        shards = list(arrange_shards(spec, columns, self._order))
         self._made = len(self._keys), spec, shards
         return spec, shards
 
@@ -244,7 +244,7 @@ class SpaceValues:
         stops = np.cumsum(columns.before + columns.sizes)
         return stops - columns.before - columns.sizes, stops
 
-    def write(self, file: Draining, shard: ArrangedShard, bounds: tuple[Rows, Rows]) -> None:
+    def write(self, file: Draining, shard: ShardArrangement, bounds: tuple[Rows, Rows]) -> None:
         starts, stops = bounds
         file.write(shard.head())
         if shard.order is ShardOrder.INDICES_LAST:

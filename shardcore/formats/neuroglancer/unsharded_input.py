@@ -26,7 +26,7 @@ from shardcore.formats.neuroglancer.info import (
     parse_info,
     type_of,
 )
-from shardcore.formats.neuroglancer.info_writer import Described, spaces_of
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription, spaces_of
 from shardcore.formats.neuroglancer.keys import key_number
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, LEVELS_ABOVE
@@ -54,7 +54,7 @@ class Unsharded:
     """A folder with one file per object, or two per mesh."""
 
     folder: Path
-    described: Described
+    described: SpaceDescription
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
         """Return the objects, and notes on files left out; object names start with `above`."""
@@ -302,7 +302,7 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
 
 def _set(
     folder: Path,
-    parts: Sequence[tuple[Path, Described]],
+    parts: Sequence[tuple[Path, SpaceDescription]],
     infos: Mapping[str, Mapping[str, Any]],
     notes: Sequence[str],
 ) -> UnshardedSet:
@@ -313,7 +313,7 @@ def _sharded_already(folder: Path) -> UsageError:
     return UsageError(f"{folder} is sharded already: `convert` creates a new data set from it")
 
 
-def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[Described]:
+def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
     try:
         return spaces_of(members, base)
     except UsageError as error:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.arrangement import ShardArrangement, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.byte_regions import sections_of
 from shardcore.formats.neuroglancer.file import CODECS
 from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
-    Described,
+    SpaceDescription,
     check_kind,
     info_text,
     of_info,
@@ -25,7 +25,7 @@ from shardcore.formats.neuroglancer.info_writer import (
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.npy_volume import described_volume
+from shardcore.formats.neuroglancer.npy_volume import describe_volume
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.space_values import SpaceValues
@@ -45,11 +45,11 @@ from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Writer
 
 
-def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> PlannedFile:
+def planned_file(name: str, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> PlannedFile:
     return PlannedFile(name, shard.size, _sections(shard), _PlannedObjects(shard, columns.take(shard.rows), space))
 
 
-def _sections(shard: ArrangedShard) -> tuple[Section, ...]:
+def _sections(shard: ShardArrangement) -> tuple[Section, ...]:
     # A reader does not keep a larger shard index, so it shows fewer sections.
     head = shard.head() if shard.spec.index_size <= KEPT_WHOLE else b""
     levels = IndexLevels(BytesSource(b""), shard.spec, head)
@@ -61,7 +61,7 @@ class _PlannedObjects(ColumnObjects):
 
     codecs = CODECS
 
-    def __init__(self, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> None:
+    def __init__(self, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> None:
         gzip = space.spec.data_encoding == "gzip"
         self._space = space
         self.kinds = (space.kind.object_kind,)
@@ -148,12 +148,12 @@ class NeuroglancerWriter(Writer):
         super().__init__(output)
         self.expected |= GIVEN_CONTENTS
         given: ShardingSpec | None = None
-        described = [Described()]
+        described = [SpaceDescription()]
         if spec is not None:
             given, one = of_spec(spec)
             described = [one]
         if volume is not None:
-            described = [described_volume(volume, chunk_size, resolution, kind)]
+            described = [describe_volume(volume, chunk_size, resolution, kind)]
         elif chunk_size is not None or resolution is not None:
             raise UsageError("chunk_size and resolution need volume=FILE.npy")
         elif template is not None:
@@ -270,7 +270,7 @@ class NeuroglancerWriter(Writer):
         """Return the key spaces that get shards: those with values, or all if none has any."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
-    def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
+    def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ShardArrangement]]:
         spec, shards = values.arrangement()
         if self._single is not None:
             self._check_single(spec, shards)
@@ -279,7 +279,7 @@ class NeuroglancerWriter(Writer):
         self.notes = tuple(f"{name}: {why}" if several else why for name, why in suggestions)
         return spec, shards
 
-    def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
+    def _check_single(self, spec: ShardingSpec, shards: list[ShardArrangement]) -> None:
         """Raise UsageError if no reader would look for the keys in the single file."""
         if len(shards) > 1:
             raise UsageError(
@@ -306,14 +306,14 @@ class NeuroglancerWriter(Writer):
             return described.text(spec, beside=self._single is not None)
         return info_text(here)
 
-    def _name(self, folder: str, shard: ArrangedShard) -> str:
+    def _name(self, folder: str, shard: ShardArrangement) -> str:
         if self._single is not None:
             return self.output.target.name if self.output.target is not None else ""
         name = shard.spec.shard_name(shard.number)
         return f"{folder}/{name}" if folder and self._infos else name
 
 
-def _described(template: Mapping[str, Any], stated: Described) -> list[Described]:
+def _described(template: Mapping[str, Any], stated: SpaceDescription) -> list[SpaceDescription]:
     if "" in template:
         bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
         found = [one for base, members in bases.items() for one in spaces_of(members, base)]
