@@ -180,8 +180,8 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             items += (_mark(place, when),) if start <= place <= stop else ()
             figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
             left_out += rest
-        anew = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
-        totals.append((sum(new), len(new), anew))
+        new_bytes = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
+        totals.append((sum(new), len(new), new_bytes))
     caption = _caption(totals, rule, size)
     return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_LEGEND)
 

@@ -35,13 +35,13 @@ class HashLookupSketch:
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         chosen(self.controls, values)
-        kind, raw = self._sought()
+        kind, raw = self._requested()
         if not raw:
             return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")
         table = self._scene.file.layout.tables.get(kind)
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
-    def _sought(self) -> tuple[str, bytes]:
+    def _requested(self) -> tuple[str, bytes]:
         """Return kind and stored hash of the requested key, or of the first file or xorb."""
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.layout.key

@@ -101,7 +101,7 @@ class BitsSketch:
         if grid is not None:
             figures.append(morton_figure(key, grid, spec))
         figures.append(hash_figure(spec, place, self._spec_spans(what_if), grips=True))
-        more, caption = self._what_if(figures, spec, place) if what_if else self._as_it_is(figures, spec, place)
+        more, caption = self._what_if(figures, spec, place) if what_if else self._stored_spec(figures, spec, place)
         names = {item.name for figure in figures for item in figure.items if item.size}
         wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
@@ -109,7 +109,7 @@ class BitsSketch:
 
     # --- the real specification --------------------------------------------------------------------------------------
 
-    def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
+    def _stored_spec(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """Add the figures for the real specification; return the number of omitted entries, and the caption."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
@@ -192,7 +192,7 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Add the figures of the known keys under a changed specification; return as `_as_it_is`."""
+        """Add the figures of the cached keys under a changed specification; return as `_stored_spec`."""
         known = self._cached_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)

@@ -112,9 +112,9 @@ def _channel(
     if 32 * volume >= 1 << 62:
         fault(0, f"blocks of {volume:,} voxels")
     sizes = -(-bits * volume // 32) * _WORD
-    beyond = (values + sizes > room) & (bits > 0)
-    if beyond.any():
-        at = int(beyond.argmax())
+    exceeds = (values + sizes > room) & (bits > 0)
+    if exceeds.any():
+        at = int(exceeds.argmax())
         fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which end beyond the chunk")
     found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
     _check_tables(words, found, layout, fault)

@@ -34,7 +34,7 @@ SHOWN = 18
 """Number of chunks drawn."""
 
 _SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
-_LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
+_PLANE_TONES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
 Place = Callable[[int], tuple[Span, ...]]
 """Function that returns the spans of an uncompressed byte, by its offset in the drawing."""
 
@@ -134,7 +134,7 @@ class BytePlanesSketch(_ChunkSketch):
             start = begin + first * GROUPS + at
             return (Span(source, start, start + 1),)
 
-        figures = (_in_order(part, place), _in_lanes(part, place)) if part else ()
+        figures = (_in_order(part, place), _in_planes(part, place)) if part else ()
         used = "It is stored in this form." if scheme == Scheme.BG4_LZ4 else "It is stored in another form."
         caption = (
             f"{self._absent}Bytes at the same offset of neighbouring numbers are often equal (sign and exponent of "
@@ -159,7 +159,7 @@ def _in_order(data: bytes, place: Place) -> Cells:
             place(at),
             at,
             1,
-            _LANES[at % GROUPS],
+            _PLANE_TONES[at % GROUPS],
             f"Byte {at % GROUPS} of number {at // GROUPS}.",
             name=f"byte {at}",
         )
@@ -169,17 +169,17 @@ def _in_order(data: bytes, place: Place) -> Cells:
     return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
 
 
-def _in_lanes(data: bytes, place: Place) -> Cells:
+def _in_planes(data: bytes, place: Place) -> Cells:
     columns = -(-len(data) // GROUPS)
     items = []
-    for lane in range(GROUPS):
-        run = data[lane::GROUPS]
+    for plane in range(GROUPS):
+        run = data[plane::GROUPS]
         for column, byte in enumerate(run):
             alike = byte in (*run[max(column - 1, 0) : column], *run[column + 1 : column + 2])
-            doc = f"Byte {lane} of number {column}{': like its neighbour' if alike else ''}."
-            at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
-            of = column * GROUPS + lane
+            doc = f"Byte {plane} of number {column}{': like its neighbour' if alike else ''}."
+            at, tone = plane * columns + column, Tone.HIT if alike else _PLANE_TONES[plane]
+            of = column * GROUPS + plane
             items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"plane byte {of}"))
-    names = tuple(f"plane {lane}" for lane in range(GROUPS))
+    names = tuple(f"plane {plane}" for plane in range(GROUPS))
     title = "In byte planes: all first bytes, then all second bytes …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)
