@@ -338,12 +338,8 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     doc += "; stored once." if shared and piece.span else "."
     text = f"{chunks} ×{len(users)}" if shared else chunks
     tone = Tone.ONE if shared else Tone.DATA if piece.span else Tone.FAINT
-    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=_asked(scene, piece))
-
-
-def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
-    xorb, chunk = scene.place
-    return piece.xorb == xorb and piece.first <= chunk < piece.last
+    here = piece.xorb == scene.place[0] and piece.first <= scene.place[1] < piece.last
+    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=here)
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:

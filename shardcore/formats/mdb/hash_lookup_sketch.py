@@ -73,7 +73,8 @@ class HashLookupSketch:
                 "prove it."
             )
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
-        section, number = scene.file.layout.section(table.kind), self._number(table.kind, place)
+        section = scene.file.layout.section(table.kind)
+        number = (place.start - section[0]) // RECORD_SIZE
         figures.append(_section_figure(table.kind, section, place, f"record {number}"))
         stored = index.data[place.start : place.start + len(raw)]
         figures.append(_compare_figure(raw, stored, place, "stored"))
@@ -97,9 +98,6 @@ class HashLookupSketch:
         compared = [_compare_figure(raw, raw, hit) for hit in hits]
         figures = (_key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
         return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
-
-    def _number(self, kind: str, place: Span) -> int:
-        return (place.start - self._scene.file.layout.section(kind)[0]) // RECORD_SIZE
 
     def _place(self, table: LookupTable, number: int) -> Span | None:
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])

@@ -34,7 +34,8 @@ MISNAMED = "its hash and its segments disagree: a file has the zero hash exactly
 """Error text of `MdbIndex.misnamed_files`."""
 
 
-def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def block_sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sum of each `values[bounds[i]:bounds[i + 1]]`."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
@@ -102,11 +103,11 @@ class MdbIndex:
 
     @cached_property
     def file_sizes(self) -> NDArray[np.int64]:
-        return _sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
+        return block_sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
 
     @cached_property
     def xorb_sums(self) -> NDArray[np.int64]:
-        return _sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
+        return block_sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
 
     @cached_property
     def segment_xorbs(self) -> NDArray[np.int64]:
@@ -160,18 +161,12 @@ class MdbIndex:
 
     @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
-        unread: NDArray[np.bool_] = _sums(self.wrong_segments, self.files.bounds) > 0
+        unread: NDArray[np.bool_] = block_sums(self.wrong_segments, self.files.bounds) > 0
         return unread | self.misnamed_files
 
     @property
     def keyed(self) -> bool:
         return self.layout.key != ZERO
-
-    def xorb_values(self, number: int) -> dict[str, Any]:
-        return CAS_HEADER.values(self.xorb_headers[number])
-
-    def chunk_values(self, number: int) -> dict[str, Any]:
-        return CAS_ENTRY.values(self.chunks[number])
 
     def file_fault(self, number: int) -> str:
         first, last = self.files.bounds[number : number + 2].tolist()

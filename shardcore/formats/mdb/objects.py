@@ -17,6 +17,8 @@ from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import sha256_digest
 from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CAS_HEADER,
     CHUNK,
     FILE,
     FILE_ENTRY,
@@ -266,14 +268,14 @@ class MdbObjects(Objects):
         if row < files + xorbs:
             number = row - files
             start = index.xorbs.byte_of(int(index.xorbs.headers[number]))
-            return xorb_ref(row, start, index.xorb_values(number))
+            return xorb_ref(row, start, CAS_HEADER.values(index.xorb_headers[number]))
         number = row - files - xorbs
         xorb = int(np.searchsorted(index.xorbs.bounds, number, "right")) - 1
         return chunk_ref(
             row,
             index.xorbs.byte_of(int(index.xorbs.entries[number])),
-            index.chunk_values(number),
-            index.xorb_values(xorb)["cas_hash"],
+            CAS_ENTRY.values(index.chunks[number]),
+            index.xorb_headers["cas_hash"][xorb].tobytes(),
             number - int(index.xorbs.bounds[xorb]),
             keyed=index.keyed,
         )

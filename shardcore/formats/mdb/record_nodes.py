@@ -47,10 +47,7 @@ class Blocks(Extents):
         if self._has_rest:
             starts = np.append(starts, walked.stop_byte)
         stops = np.append(starts[1:], stop)[: len(starts)]
-        super().__init__(starts, stops, self._describe)
-
-    def _describe(self, first: int, last: int) -> list[Node]:
-        return [self._node(number) for number in range(first, last)]
+        super().__init__(starts, stops, lambda first, last: [self._node(number) for number in range(first, last)])
 
     def _node(self, number: int) -> Node:
         span = Span("", int(self.starts[number]), int(self.stops[number]))
@@ -85,7 +82,8 @@ class Blocks(Extents):
         return self._painted(first, last).clip(start, stop)
 
     def _painted(self, start: int, stop: int) -> Runs:
-        records = np.arange((start - self.walked.start) // RECORD_SIZE, min(self._record(stop), self.walked.stop))
+        first, last = (start - self.walked.start) // RECORD_SIZE, -(-(stop - self.walked.start) // RECORD_SIZE)
+        records = np.arange(first, min(last, self.walked.stop))
         kinds = self.walked.kinds[records]
         parts = []
         for kind in np.unique(kinds).tolist():
@@ -99,9 +97,6 @@ class Blocks(Extents):
         if self._has_rest and stop > self.walked.stop_byte:
             parts.append(Runs.of([self.walked.stop_byte], [stop], FieldRole.UNKNOWN, 0))
         return Runs.join(parts).sorted()
-
-    def _record(self, byte: int) -> int:
-        return -(-(byte - self.walked.start) // RECORD_SIZE)
 
 
 def _record_node(name: str, record: Record, stored: Any, start: int, **more: Any) -> Node:

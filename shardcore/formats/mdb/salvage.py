@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
-from shardcore.formats.mdb.layout import CHUNK, FILE, HEADER, HEADER_VERSION, TAG
+from shardcore.formats.mdb.layout import CHUNK, FILE, FOOTER_SIZE, HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef
@@ -19,7 +19,6 @@ from shardcore.shards.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
-_FOOTER = 200
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -27,10 +26,9 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     if isinstance(shard, MdbShard):
         yield from _records(damaged, shard, without_index=shard.damage is not None)
         return
-    size = damaged.source.size
-    if size < HEADER.size:
+    if damaged.source.size < HEADER.size:
         return
-    for footer in (_FOOTER, 0):
+    for footer in (FOOTER_SIZE, 0):
         head = HEADER.pack(tag=TAG, version=HEADER_VERSION, footer_size=footer)
         with damaged.reopen(PatchedSource(damaged.source, [Change.overwrite(0, head)])) as mended:
             if isinstance(mended, MdbShard) and len(mended.objects):
@@ -50,7 +48,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
         if content:
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
-            pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
+            pieces, by, name = partial(recipe_pieces, shard.file, ref), "", f"{name.replace(':', '-')}.recipe.json"
         yield SalvagedObject(ref.key, name, ref.spans, pieces, by, without_index=without_index)
 
 
@@ -73,7 +71,3 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
         except ShardError:
             return True
     return True
-
-
-def _recipe(shard: MdbShard, ref: ObjectRef) -> Iterator[bytes]:
-    yield from recipe_pieces(shard.file, ref)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import from_text, to_text, tree_roots
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
-from shardcore.formats.mdb.index import MISNAMED, MdbIndex
+from shardcore.formats.mdb.index import MISNAMED, MdbIndex, block_sums
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_HEADER,
@@ -305,7 +305,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
     # Even a small shard may name the same chunks a million times.
-    large = _sums_of(spans, section.bounds) > most_references(index.layout.size)
+    large = block_sums(spans, section.bounds) > most_references(index.layout.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
     work = ContentBudget(index.layout.size)
@@ -317,11 +317,6 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
         progress(2 * len(section.headers) + first, 4 * len(section.headers))
     work.unchecked += int(np.count_nonzero(large))
     work.tell(findings, "mdb.unchecked")
-
-
-def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    totals = np.concatenate([[0], np.cumsum(values)])
-    return np.diff(totals[bounds])
 
 
 def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:

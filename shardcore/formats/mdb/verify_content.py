@@ -74,14 +74,13 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
 
     After `LOOKED_FOR` misses with hardly any hit, the others count as missing.
     """
-    named = [index.segments["cas_hash"], index.xorb_headers["cas_hash"]]
-    whole = np.ascontiguousarray(np.concatenate(named)).view("S32").ravel()
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    named = np.concatenate([index.segments["cas_hash"], index.xorb_headers["cas_hash"]])
+    _, first, inverse = np.unique(named.view("S32").ravel(), return_index=True, return_inverse=True)
     missing = np.zeros(len(first), np.bool_)
     found = 0
     order = np.argsort(first)
     for at, place in enumerate(order.tolist()):
-        text = to_text(_row(named, int(first[place])))
+        text = to_text(named[first[place]].tobytes())
         if at - found >= LOOKED_FOR and LOOKED_FOR * found <= at:
             missing[order[at:]] = True
             more = plural(len(order) - at, "more xorb is", "more xorbs are")
@@ -98,12 +97,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
         except FormatError:
             found += 1
     lost = missing[inverse.ravel()]
-    return lost[: len(named[0])], lost[len(named[0]) :]
-
-
-def _row(parts: list[NDArray[np.uint8]], number: int) -> bytes:
-    first = len(parts[0])
-    return bytes((parts[0][number] if number < first else parts[1][number - first]).tobytes())
+    return lost[: len(index.segments)], lost[len(index.segments) :]
 
 
 def _check_file(
@@ -131,7 +125,7 @@ def _check_file(
 
 def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], findings: Findings) -> None:
     """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
-    text = to_text(index.xorb_values(number)["cas_hash"])
+    text = to_text(index.xorb_headers["cas_hash"][number].tobytes())
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
     place = Span("", at, at + RECORD_SIZE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -21,11 +21,7 @@ def plain_name(name: str) -> str:
 
 def content_of(path: Path) -> Content:
     codec = ENDINGS.get(path.suffix)
-    return path if codec is None else _reading(path, codec)
-
-
-def _reading(path: Path, codec: str) -> Callable[[], Iterator[bytes]]:
-    return lambda: _decoded(path, codec)
+    return path if codec is None else lambda: _decoded(path, codec)
 
 
 def _decoded(path: Path, codec: str) -> Iterator[bytes]:

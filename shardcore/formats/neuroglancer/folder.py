@@ -115,13 +115,9 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             others.append(f"{name}: has no info")
             continue
         beside = FoundInfo(info, text, "")
-        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in info.key_spaces]
+        spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in info.key_spaces]
         others += [f"{name}: {other}" for other in info.others]
     return FolderSpaces(tuple(spaces), tuple(others))
-
-
-def _joined(folder: str, inner: str) -> str:
-    return f"{folder}/{inner}" if inner else folder
 
 
 MOST_TRIED = 1024

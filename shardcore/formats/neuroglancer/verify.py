@@ -417,11 +417,9 @@ class _RowFindings:
             text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
             self._findings.add(Finding(severity, code, None, text))
         for row in rows[:LISTED].tolist():
-            span = place(row) if place else self._listing(row)
+            minishard = int(self._table.entries.minishards[row])
+            span = place(row) if place else _index_span(self._file, self._table, minishard)
             self._findings.add(Finding(severity, code, span, describe(row), _key(self._table, row)))
-
-    def _listing(self, row: int) -> Span:
-        return _index_span(self._file, self._table, int(self._table.entries.minishards[row]))
 
 
 def _key(table: MinishardTable, row: int) -> str:
