@@ -251,7 +251,7 @@ class MdbWriter(Writer):
         else:
             shard, more = (
                 max(self._size(form) for form in self._forms),
-                ": a folder can have several",
+                ": write to a folder instead",
             )
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
@@ -350,7 +350,7 @@ def check_count(count: int, options: Mapping[str, Any]) -> None:
     if size > MAX_SHARD_SIZE:
         raise UsageError(
             f"{plural(count, 'file')} of different contents make a shard of {size:,} bytes; "
-            f"a shard has at most {MAX_SHARD_SIZE:,}: a folder can have several"
+            f"a shard has at most {MAX_SHARD_SIZE:,}: write to a folder instead"
         )
 
 
