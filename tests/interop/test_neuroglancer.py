@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.formats.neuroglancer.chunks import chunk_array
 from shardcore.formats.neuroglancer.infer import infer
 from shardcore.formats.neuroglancer.info import parse_info
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained, rounds
 from tests.shardcore.formats.neuroglancer.made import random_spec

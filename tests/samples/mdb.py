@@ -11,10 +11,10 @@ import shardcore
 from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker
-from shardcore.formats.mdb.file_columns import Collected, FileChunks
+from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import FILE_LOOKUP
-from shardcore.formats.mdb.serialize import FULL, UPLOAD, Facts, Recipes, build
+from shardcore.formats.mdb.serialize import FULL, UPLOAD, FooterValues, Recipes, build
 from tests.samples.entry import Entry, Key, flipped
 from tests.samples.words import sentences, wave
 
@@ -49,7 +49,7 @@ class _Store:
 
     def shard(self, files: Mapping[str, Sequence[bytes]]) -> Recipes:
         """What a shard says of some files, each a list of chunks; chunks that are new make one more xorb."""
-        target, collected = _Bytes(), Collected()
+        target, collected = _Bytes(), FileCollector()
         packer = XorbPacker(target, "auto")
         for file in files.values():
             found, digest = FileChunks(), hashlib.sha256(b"".join(file))
@@ -128,8 +128,8 @@ def write(folder: Path) -> list[Entry]:
     cache.mkdir()
     first, later = _contents()
     store = _Store()
-    older = build(store.shard(first), FULL, Facts(created=CREATED))
-    newer = build(store.shard(later), FULL, Facts(created=CREATED + 86_400))
+    older = build(store.shard(first), FULL, FooterValues(created=CREATED))
+    newer = build(store.shard(later), FULL, FooterValues(created=CREATED + 86_400))
     # Shards are listed by their names: the one with the empty file is not the first.
     names = [shard_name([data]) for data in (older, newer)]
     assert names == sorted(names), names
@@ -168,11 +168,11 @@ def _small(folder: Path) -> list[Entry]:
     line, unique = to_text(chunk_hash(lines[0])), to_text(chunk_hash(lines[4]))
     store = _Store()
     recipes = store.shard(files)
-    full = build(recipes, FULL, Facts(created=CREATED))
+    full = build(recipes, FULL, FooterValues(created=CREATED))
     for name, data in {
         "damaged": _with_lost_file(full, keys["third"]),
-        "odd": build(recipes, FULL, Facts(KEY, CREATED, CREATED + 86_400)),
-        "no-footer": build(recipes, UPLOAD, Facts()),
+        "odd": build(recipes, FULL, FooterValues(KEY, CREATED, CREATED + 86_400)),
+        "no-footer": build(recipes, UPLOAD, FooterValues()),
     }.items():
         (folder / name).mkdir()
         # The name is that of the whole shard: the digest of the damaged one is another.

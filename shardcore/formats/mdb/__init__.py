@@ -1,4 +1,4 @@
-"""Xet MDB shards: an index of files, xorbs and chunks."""
+"""The format `mdb`: Xet shards, an index of files, xorbs and chunks."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
@@ -17,8 +17,8 @@ FORMAT = Format(
     open_folder=lazily("shardcore.formats.mdb.folder:open_folder"),
     writes=Writes(
         create=lazily("shardcore.formats.mdb.writer:MdbWriter"),
-        purpose="Files cut into chunks by their content, each chunk stored once, in xorbs beside an index of them.",
-        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most, a store has several.",
+        purpose="Files cut into chunks by content; each chunk is stored once, in xorbs beside the index.",
+        cannot="It stores no names: files are found by hash. A shard has at most 64 MiB; a store can have several.",
         keys=KeyRule.NONE,
         check_count=lazily("shardcore.formats.mdb.writer:check_count"),
         folder=True,
@@ -27,14 +27,14 @@ FORMAT = Format(
         checksum=lambda _: "blake3",
         dial=Dial(
             "form",
-            "full has tables in which a key is looked up; without them a reader goes through the whole shard.",
+            "full has lookup tables; without them a reader searches the whole shard.",
             ("full", "minimal", "upload"),
             "full",
         ),
         codecs={"none": {"compression": "none"}},
         usual_codec="auto: none, lz4 or bg4",
         without={
-            "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
+            "append": Without(Instead.BESIDE, "A new shard and a xorb with the new chunks are added beside it."),
             "delete": Without(
                 Instead.REWRITE, "The shard is rewritten without the file; its chunks stay in their xorbs."
             ),
@@ -46,7 +46,7 @@ FORMAT = Format(
         Option(
             "form",
             OptionType.CHOICE,
-            "full, with lookup tables; minimal, as the server side keeps it; upload, as it travels; default: full.",
+            "full, with lookup tables; minimal, as servers store it; upload, as clients send it; default: full.",
             OptionPurpose.WRITE,
             default="full",
             choices=("full", "minimal", "upload"),
@@ -54,7 +54,7 @@ FORMAT = Format(
         Option(
             "compression",
             OptionType.CHOICE,
-            "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
+            "Compression of chunks; auto keeps the smallest result per chunk; default: auto.",
             OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
@@ -69,31 +69,31 @@ FORMAT = Format(
         Option(
             "expiry",
             OptionType.TEXT,
-            "Until when clients use the shard: an ISO date, Unix seconds, or none; default: none.",
+            "Expiry for clients: an ISO date, Unix seconds or none; default: none.",
             OptionPurpose.WRITE,
         ),
         Option(
             "key",
             OptionType.TEXT,
-            "The HMAC key under which chunk hashes are stored, 64 hex digits; default: no key.",
+            "HMAC key of the chunk hashes, 64 hex digits; default: no key.",
             OptionPurpose.WRITE,
         ),
         Option(
             "created",
             OptionType.TEXT,
-            "When the shard was made: an ISO date or Unix seconds; default: not recorded.",
+            "Creation time: an ISO date or Unix seconds; default: not recorded.",
             OptionPurpose.WRITE,
         ),
         Option(
             "key",
             OptionType.TEXT,
-            "The HMAC key under which the chunk hashes are put, 64 hex digits; default: as they are.",
+            "New HMAC key of the chunk hashes, 64 hex digits; default: unchanged.",
             OptionPurpose.REKEY,
         ),
         Option(
             "expiry",
             OptionType.TEXT,
-            "Until when clients use the new shard: an ISO date, Unix seconds, or none; default: as it is.",
+            "New expiry for clients: an ISO date, Unix seconds or none; default: unchanged.",
             OptionPurpose.REKEY,
         ),
     ),
@@ -102,8 +102,8 @@ FORMAT = Format(
         "codec": Detail("stored", "in a {}"),
         "verified": Detail("range hashes", yes="one for each segment", no="none"),
         "eligible": Detail("deduplication", yes="global: eligible", no="global: not eligible"),
-        "keyed": Detail("hash stored", yes="under the HMAC key of the footer", no="as it is"),
-        "chunk": Detail("place in xorb", "chunk {:,}"),
+        "keyed": Detail("hash", yes="keyed with the footer's HMAC key", no="not keyed"),
+        "chunk": Detail("position in xorb", "chunk {:,}"),
         "start": Detail("uncompressed offset", "{:#x}"),
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },

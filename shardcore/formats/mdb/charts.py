@@ -1,4 +1,4 @@
-"""Uses of the bytes of an MDB shard, and distribution of its keys and chunks."""
+"""Charts of an MDB shard: use of the file's bytes, distribution of keys, chunks per xorb, segments per file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 
 from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO
 from shardcore.formats.mdb.walk import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_words import plural
@@ -18,7 +17,7 @@ from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 
 MOST_CHUNKS = 8192
-"""Chunks that a xorb has at most."""
+"""Most chunks in a xorb."""
 
 _KINDS = (
     (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
@@ -26,16 +25,16 @@ _KINDS = (
     (RecordKind.FILE_VERIFICATION, Use.METADATA, "range hashes", "For each segment, a hash over those of its chunks."),
     (RecordKind.FILE_METADATA, Use.METADATA, "metadata of files", "The SHA-256 of each file."),
     (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
-    (RecordKind.CAS_ENTRY, Use.DATA, "chunks of xorbs", "Hash, place and size of each chunk."),
+    (RecordKind.CAS_ENTRY, Use.DATA, "chunks of xorbs", "Hash, offset and size of each chunk."),
     (RecordKind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
-    (RecordKind.UNREAD, Use.UNKNOWN, "records that cannot be followed", "They come after a damaged record."),
+    (RecordKind.UNREAD, Use.UNKNOWN, "unreadable records", "They come after a damaged record."),
 )
 
 MANY = 1024
-"""From so many chunks on the space of keys is cut by the first two digits, else by the first one."""
+"""From this many chunks on, keys are grouped by two digits instead of one."""
 
 MOST_NAMED = 256
-"""Places that have names at most."""
+"""Above this number, files and xorbs are drawn without names."""
 
 
 def shares(file: MdbFile) -> tuple[Share, ...]:
@@ -55,6 +54,7 @@ def _records(section: WalkedSection) -> list[Share]:
 
 
 def loads(file: MdbFile) -> tuple[LoadSource, ...]:
+    """Return the three distributions; each loads the index, so the whole shard is read."""
     reads = 0 if file.index is not None else file.source.size
     return (
         LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
@@ -75,7 +75,7 @@ def _keys(file: MdbFile, progress: Progress) -> Load:
         "key prefix",
         "chunk",
         counts,
-        "Hashes fall anywhere alike. So a client guesses where in the sorted table a key stands, and is nearly right.",
+        "Hashes are evenly distributed, so a client can estimate the row of a key in the sorted table.",
         int(counts.sum()) / places,
         by_chance=True,
         key_prefixes=tuple(f"{CHUNK}:{number:0{digits}x}" for number in range(places)),
@@ -91,7 +91,7 @@ def _xorbs(file: MdbFile, progress: Progress) -> Load:
         "xorb",
         "chunk",
         section.counts,
-        f"A xorb takes up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
+        f"A xorb has up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
         row_bounds=index.first_row(CHUNK) + section.bounds.astype(np.int64),
         starts=section.start + RECORD_SIZE * section.headers,
         stops=section.start + RECORD_SIZE * section.ends,
@@ -107,9 +107,9 @@ def _segments(file: MdbFile, progress: Progress) -> Load:
         "file",
         "segment",
         section.counts,
-        "Each segment is a range of one xorb, and a request when the file is fetched: one for each file is best.",
+        "Each segment is a range of one xorb, and a request when the file is fetched: one per file is best.",
         1.0,
-        "one for each file",
+        "one per file",
         row_bounds=np.arange(len(section.headers) + 1, dtype=np.int64),
         starts=section.start + RECORD_SIZE * section.headers,
         stops=section.start + RECORD_SIZE * section.ends,

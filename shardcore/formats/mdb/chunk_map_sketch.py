@@ -1,4 +1,4 @@
-"""Files above, xorbs below, a band for each segment: how files are put together, and what they share."""
+"""Drawing of files above xorbs with a band per segment: how files are built and what they share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.formats.mdb.geometry import FILE, XORB
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import FILE, RECORD_SIZE, XORB
 from shardcore.formats.mdb.sketch_scene import MdbScene, Sums
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 WHOLE = 12
-"""Xorbs of up to so many chunks are drawn whole; of others the chunks that are used."""
+"""Xorbs of up to this many chunks are drawn whole; of others, only the used chunks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class XorbPart:
+    """Neighbouring chunks `[first, last)` of one xorb, drawn side by side from `at` on.
+
+    `number` and `count` are -1 if the shard does not list the xorb; `size` is then estimated from the segments.
+    `starts` has the start of each chunk relative to `at`, and the end of the last one.
+    """
+
     xorb: bytes
     number: int
     count: int
@@ -46,6 +51,11 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
+    """Chunks `[first, last)` used by the same segments, `users`; `span` is None if the shard does not list the xorb.
+
+    With too many cuts, a user may use only a part of them.
+    """
+
     xorb: int
     first: int
     last: int
@@ -55,7 +65,8 @@ class ChunkRun:
     users: NDArray[np.int64]
 
 
-def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
+def xorb_parts(scene: MdbScene, segments: Sequence[int]) -> list[XorbPart]:
+    """Return the parts of xorbs that the segments use, in order of first use."""
     index = scene.index
     ranges: dict[bytes, list[tuple[int, int, int]]] = {}
     for number in segments:
@@ -65,16 +76,16 @@ def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
                 int(row[name]) for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
             )
             ranges.setdefault(row["cas_hash"].tobytes(), []).append((first, last, size))
-    shelves: list[Shelf] = []
+    parts: list[XorbPart] = []
     at = 0
     for xorb, used in ranges.items():
         number = int(index.rows_of(XORB, np.frombuffer(xorb, np.uint8).reshape(1, -1))[0])
         number = number - index.first_row(XORB) if number >= 0 else -1
         for first, last in _joined(scene, number, used):
-            shelf = _shelf(scene, xorb, number, (first, last), at, used)
-            shelves.append(shelf)
-            at += shelf.size
-    return shelves
+            part = _xorb_part(scene, xorb, number, (first, last), at, used)
+            parts.append(part)
+            at += part.size
+    return parts
 
 
 def _joined(scene: MdbScene, number: int, used: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
@@ -89,77 +100,81 @@ def _joined(scene: MdbScene, number: int, used: Sequence[tuple[int, int, int]]) 
     return joined
 
 
-def _shelf(
+def _xorb_part(
     scene: MdbScene, xorb: bytes, number: int, chunks: tuple[int, int], at: int, used: Sequence[tuple[int, int, int]]
-) -> Shelf:
+) -> XorbPart:
     first, last = chunks
     if number < 0:
         inside = [one for one in used if first <= one[0] and one[1] <= last]
         each = sum(size for _, _, size in inside) / max(sum(b - a for a, b, _ in inside), 1)
-        return Shelf(xorb, -1, -1, first, last, at, round(each * (last - first)), Span("", 0, 0), None)
+        return XorbPart(xorb, -1, -1, first, last, at, round(each * (last - first)), Span("", 0, 0), None)
     index = scene.index
     section, begin = index.xorbs, int(index.xorbs.bounds[number])
     sizes = index.chunks["unpacked_segment_bytes"][begin + first : begin + last].astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     header = section.byte_of(int(section.headers[number]))
     span = Span("", header, header + RECORD_SIZE)
-    return Shelf(xorb, number, int(section.counts[number]), first, last, at, int(starts[-1]), span, starts)
+    return XorbPart(xorb, number, int(section.counts[number]), first, last, at, int(starts[-1]), span, starts)
 
 
-def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[ChunkRun]:
-    single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
+def chunk_runs(scene: MdbScene, parts: Sequence[XorbPart], most: int) -> list[ChunkRun]:
+    """Return at most `most` runs: single chunks if they fit, otherwise the chunks between two segment ends."""
+    single = sum(part.last - part.first for part in parts if part.listed) <= most
     pieces: list[ChunkRun] = []
-    each = most // max(len(shelves), 1)
-    for shelf in shelves:
-        users = scene.users_of(shelf.xorb, shelf.first, shelf.last)
+    each = most // max(len(parts), 1)
+    for part in parts:
+        users = scene.users_of(part.xorb, part.first, part.last)
         firsts, lasts = (edges[users] for edges in scene.edges)
-        if single and shelf.listed:
-            edges = list(range(shelf.first, shelf.last + 1))
+        if single and part.listed:
+            edges = list(range(part.first, part.last + 1))
         else:
             inside = np.unique(np.concatenate([firsts, lasts]))
-            inside = inside[(inside > shelf.first) & (inside < shelf.last)]
-            edges = [shelf.first, *inside[: max(each - 1, 0)].tolist(), shelf.last]
+            inside = inside[(inside > part.first) & (inside < part.last)]
+            edges = [part.first, *inside[: max(each - 1, 0)].tolist(), part.last]
         for first, last in pairwise(edges):
             if len(pieces) < most:
-                at, end = shelf.place(first), shelf.place(last)
+                at, end = part.place(first), part.place(last)
                 same = users[(firsts < last) & (lasts > first)]
                 pieces.append(
-                    ChunkRun(shelf.number, first, last, at, end - at, _records(scene, shelf, first, last), same)
+                    ChunkRun(part.number, first, last, at, end - at, _records(scene, part, first, last), same)
                 )
     return pieces
 
 
-def _records(scene: MdbScene, shelf: Shelf, first: int, last: int) -> Span | None:
-    if not shelf.listed:
+def _records(scene: MdbScene, part: XorbPart, first: int, last: int) -> Span | None:
+    if not part.listed:
         return None
     section = scene.index.xorbs
-    header = int(section.headers[shelf.number])
+    header = int(section.headers[part.number])
     return Span("", section.byte_of(header + 1 + first), section.byte_of(header + 1 + last))
 
 
 MOST_FILES = 7
 MOST_SEGMENTS = 17
-"""Segments that are drawn, of all files together."""
+"""Most segments drawn, of all files together."""
 
 FIRST_SEGMENTS = 12
-"""Segments that are drawn of the file in question."""
+"""Most segments drawn of the chosen file."""
 
 MOST_XORBS = 6
-_TRIED = 64  # files that are looked at for each file drawn
-_LARGER = 12  # a file so many times as large leaves no room for the one in question
+_TRIED = 64  # candidates examined per file drawn
+_LARGER = 12  # a file this many times larger would squeeze the chosen one
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnFile:
+    """A drawn file: its drawn segments, counted over all files, and the number of all its segments."""
+
     number: int
     segments: range
     count: int
 
 
-def files_around(scene: MdbScene, number: int) -> list[Drawn]:
+def files_around(scene: MdbScene, number: int) -> list[DrawnFile]:
+    """Return the files drawn with file `number`, in record order: those that share chunks or xorbs with it first."""
     bounds, sizes = scene.index.files.bounds, scene.index.file_sizes
     first, last = bounds[number : number + 2].tolist()
-    drawn = [Drawn(number, range(first, min(last, first + FIRST_SEGMENTS)), last - first)]
+    drawn = [DrawnFile(number, range(first, min(last, first + FIRST_SEGMENTS)), last - first)]
     room, size = MOST_SEGMENTS - len(drawn[0].segments), int(sizes[number])
     known = {number}
     xorbs = _xorbs(scene, drawn[0].segments)
@@ -172,7 +187,7 @@ def files_around(scene: MdbScene, number: int) -> list[Drawn]:
         first, last = bounds[other : other + 2].tolist()
         fits = last - first <= room and (not size or int(sizes[other]) <= _LARGER * size)
         if fits and len(both := xorbs | _xorbs(scene, range(first, last))) <= MOST_XORBS:
-            drawn.append(Drawn(other, range(first, last), last - first))
+            drawn.append(DrawnFile(other, range(first, last), last - first))
             room, xorbs = room - (last - first), both
     return sorted(drawn, key=lambda one: one.number)
 
@@ -183,6 +198,7 @@ def _xorbs(scene: MdbScene, segments: range) -> set[bytes]:
 
 
 def _others(scene: MdbScene, segments: range) -> Iterator[int]:
+    """Yield other files: first those that share chunks with the segments, then xorbs, then any; may repeat."""
     near: list[NDArray[np.int64]] = []
     used = sorted(_xorbs(scene, segments))[:MOST_XORBS]
     firsts, lasts = scene.edges
@@ -196,12 +212,12 @@ def _others(scene: MdbScene, segments: range) -> Iterator[int]:
 
 
 MOST_SPANS = 40
-"""Segments that are highlighted with a chunk; of a chunk with more, the first ones."""
+"""Most segments highlighted with a chunk."""
 
 MOST_PIECES = 24
 
 _LEGEND = {
-    Tone.KEY: "the file looked at",
+    Tone.KEY: "the chosen file",
     Tone.ONE: "chunks that several segments use",
     Tone.EMPTY: "chunks that no file of this shard uses",
     Tone.MISS: "damaged",
@@ -223,40 +239,40 @@ class ChunkMapSketch:
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
-        return ribbons_drawing(self._scene, number)
+        return chunk_map_drawing(self._scene, number)
 
 
-def ribbons_drawing(scene: MdbScene, number: int) -> Drawing:
+def chunk_map_drawing(scene: MdbScene, number: int) -> Drawing:
     files = files_around(scene, number)
-    shelves = shelves_of(scene, [segment for drawn in files for segment in drawn.segments])
+    parts = xorb_parts(scene, [segment for drawn in files for segment in drawn.segments])
     above, bands, at = [], [], 0
     for drawn in files:
         here = drawn.number == number
         begin = at
         for segment in drawn.segments:
             size = int(scene.index.segments["unpacked_segment_bytes"][segment])
-            band = _band(scene, shelves, segment, (at, size), here=here)
+            band = _band(scene, parts, segment, (at, size), here=here)
             bands += [band] if band is not None else []
             at += size
         above.append(_file(scene, drawn, begin, at - begin, here=here))
-    pieces = pieces_of(scene, shelves, min(MOST_ITEMS - len(above) - len(bands) - len(shelves), MOST_PIECES))
-    below = [_xorb(scene, shelf) for shelf in shelves] + [_piece(scene, piece) for piece in pieces]
-    end = shelves[-1].at + shelves[-1].size if shelves else 0
+    pieces = chunk_runs(scene, parts, min(MOST_ITEMS - len(above) - len(bands) - len(parts), MOST_PIECES))
+    below = [_xorb(scene, part) for part in parts] + [_piece(scene, piece) for piece in pieces]
+    end = parts[-1].at + parts[-1].size if parts else 0
     figure = Ribbon(
         "Each band is a segment: bytes of a file, chunks of a xorb",
         Ruler("Files, their uncompressed bytes", 0, max(at, 1), tuple(above), "bytes"),
         Ruler("Xorbs, the uncompressed bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
-        # What is looked at lies over the others.
+        # Bands of the chosen file are drawn last, on top.
         tuple(sorted(bands, key=lambda band: band.item.here)),
     )
     files_left, segments_left = scene.index.counts[0] - len(files), len(scene.index.segments) - len(bands)
-    caption = "Nothing in this shard has the key looked for. " if scene.key is not None and scene.row < 0 else ""
-    caption += _caption(scene.sums, any(not shelf.listed for shelf in shelves))
+    caption = "The requested key is not in this shard. " if scene.key is not None and scene.row < 0 else ""
+    caption += _caption(scene.sums, any(not part.listed for part in parts))
     left_out = files_left + segments_left
-    return Drawing("What files are made of", (figure,), (), caption, more=left_out, legend=_LEGEND)
+    return Drawing("Files and their chunks", (figure,), (), caption, more=left_out, legend=_LEGEND)
 
 
-def _file(scene: MdbScene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item:
+def _file(scene: MdbScene, drawn: DrawnFile, at: int, size: int, *, here: bool) -> Item:
     index = scene.index
     section, number = index.files, drawn.number
     start, stop = section.byte_of(int(section.headers[number])), section.byte_of(int(section.ends[number]))
@@ -276,33 +292,33 @@ def _segment_span(scene: MdbScene, segment: int) -> Span:
 
 
 def _band(
-    scene: MdbScene, shelves: Sequence[Shelf], segment: int, above: tuple[int, int], *, here: bool
+    scene: MdbScene, parts: Sequence[XorbPart], segment: int, above: tuple[int, int], *, here: bool
 ) -> Band | None:
     row = scene.index.segments[segment]
     first, last = int(row["chunk_index_start"]), int(row["chunk_index_end"])
     xorb = row["cas_hash"].tobytes()
-    shelf = next((one for one in shelves if one.xorb == xorb and one.first <= first and last <= one.last), None)
-    if shelf is None or first >= last:
+    part = next((one for one in parts if one.xorb == xorb and one.first <= first and last <= one.last), None)
+    if part is None or first >= last:
         return None
     chunks = f"chunk {first}" if last == first + 1 else f"chunks {first} to {last - 1}"
     doc = f"{plural(above[1], 'byte')} of the file are {chunks} of xorb {to_text(xorb)[:16]}…"
     tone = Tone.KEY if here else Tone.METADATA
     item = Item("", (_segment_span(scene, segment),), above[0], above[1], tone, doc, here=here)
-    return Band(item, (shelf.place(first), shelf.place(last)))
+    return Band(item, (part.place(first), part.place(last)))
 
 
-def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
-    name = to_text(shelf.xorb)
-    whole = shelf.count == shelf.last - shelf.first
-    chunks = _chunks_text(shelf.first, shelf.last)
+def _xorb(scene: MdbScene, part: XorbPart) -> Item:
+    name = to_text(part.xorb)
+    whole = part.count == part.last - part.first
+    chunks = _chunks_text(part.first, part.last)
     text = f"xorb {name[:4]}…" if whole else f"xorb {name[:4]}… {chunks}"
-    if not shelf.listed:
-        doc = f"Xorb {name}: another shard lists its chunks, so what is known of them is what the segments say."
-        return Item(text, (), shelf.at, shelf.size, Tone.FAINT, doc)
-    part = "" if whole else f"; only chunks {chunks} are drawn"
-    doc = f"Xorb {name}: {plural(shelf.count, 'chunk')}{part}."
-    here = scene.place == (shelf.number, -1)
-    return Item(text, (shelf.span,), shelf.at, shelf.size, Tone.INDEX, doc, here=here)
+    if not part.listed:
+        doc = f"Xorb {name}: another shard lists its chunks; their sizes are estimated from the segments."
+        return Item(text, (), part.at, part.size, Tone.FAINT, doc)
+    drawn = "" if whole else f"; only chunks {chunks} are drawn"
+    doc = f"Xorb {name}: {plural(part.count, 'chunk')}{drawn}."
+    here = scene.place == (part.number, -1)
+    return Item(text, (part.span,), part.at, part.size, Tone.INDEX, doc, here=here)
 
 
 def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
@@ -322,23 +338,19 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     doc += "; stored once." if shared and piece.span else "."
     text = f"{chunks} ×{len(users)}" if shared else chunks
     tone = Tone.ONE if shared else Tone.DATA if piece.span else Tone.FAINT
-    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=_asked(scene, piece))
-
-
-def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
-    xorb, chunk = scene.place
-    return piece.xorb == xorb and piece.first <= chunk < piece.last
+    here = piece.xorb == scene.place[0] and piece.first <= scene.place[1] < piece.last
+    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=here)
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
-    told = (
-        f"The files of this shard describe {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
-        f"{sums.stored:,}: what is used several times (×2 and more) is stored once."
+    text = (
+        f"The files of this shard use {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
+        f"{sums.stored:,}: chunks that are used several times (×2 and more) are stored once."
     )
     if sums.elsewhere:
-        told += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"
-        told += ", drawn faintly." if elsewhere else "."
-    return told
+        text += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"
+        text += ", drawn faintly." if elsewhere else "."
+    return text
 
 
 def _chunks_text(first: int, last: int) -> str:

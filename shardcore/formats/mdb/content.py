@@ -1,4 +1,4 @@
-"""Content put together from xorbs: of a range of chunks, of a file, of a range of a file."""
+"""Reading content from xorbs: chunk ranges, files, ranges of files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
+from shardcore.formats.mdb.layout import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.xorbs import Xorb, inside_xorb
 from shardcore.model.budget import charge_memory
@@ -20,10 +20,16 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 
 MOST_FETCHED = 4 << 20
-"""Bytes of the contents of one shard that are fetched before they are read."""
+"""Most stored bytes prefetched per shard."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """Yield the content of an object; every hash stored in the shard and the xorbs is checked.
+
+    Raises:
+        ExternalMissing: Xorbs cannot be found; the message names them.
+        FormatError: A record, a segment or a chunk is corrupt.
+    """
     if ref.kind == FILE:
         return stream_file(file, block_of(file, ref))
     text, first, last = chunks_of(ref)
@@ -37,11 +43,13 @@ def chunks_of(ref: ObjectRef) -> tuple[str, int, int]:
 
 
 def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
+    """Raise FormatError at `place` if the xorb does not have the chunks `[first, last)`."""
     if fault := range_fault(first, last, xorb.chunk_count):
         raise FormatError(fault, span=place)
 
 
 def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
+    """Yield the chunks `[first, last)` of a xorb, checked against its info block; errors name the record at `place`."""
     xorb = file.xorbs.get(text, file.fetch_xorb)
     check_range(xorb, first, last, place)
     if file.fetch_xorb is not None:
@@ -54,10 +62,15 @@ def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span)
 
 
 def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
+    """Yield the content of a file, chunk by chunk; ExternalMissing is raised before the first byte.
+
+    Size and range hash are checked after each segment, file hash and SHA-256 at the end: bytes are
+    yielded before all of their hashes are checked.
+    """
     segments = block.segment_list
     charge_memory(128 * block.references)
     file.xorbs.need([segment["xorb"] for segment in segments], file.fetch_xorb)
-    # Copies: a view would keep everything that its xorb lists.
+    # Copies: a view would keep the xorb's whole list in memory.
     hashes, sizes = bytearray(), bytearray()
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
@@ -69,7 +82,7 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
                 found.append(chunk_hash(chunk))
             digest.update(chunk)
             yield chunk
-        # What the xorb lists was compared with its chunks just now.
+        # The listed hashes were just compared with the chunks.
         listed = as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last]
         unpacked = xorb.chunk_sizes[first:last]
         _check_segment(block, number, segment["bytes"], listed, unpacked)
@@ -105,6 +118,7 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
 
 
 def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
+    """Open the xorbs of files and prefetch their chunks, up to `MOST_FETCHED` stored bytes in all."""
     left = MOST_FETCHED
     for block in (block_of(file, ref) for ref in refs if ref.kind == FILE):
         for segment in block.segment_list:
@@ -118,6 +132,7 @@ def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
 
 
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the bytes `[start, stop)` of an object; only the chunks that overlap are read and checked."""
     if ref.kind == FILE:
         block = block_of(file, ref)
         segments = [

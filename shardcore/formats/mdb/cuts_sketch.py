@@ -1,4 +1,4 @@
-"""Insert 10 bytes: what has to be stored again when a file is cut at fixed places, and when its content says where."""
+"""Drawing *Insert 10 bytes*: what must be stored again with fixed and with content-defined chunk boundaries."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.chunker import MAX_CHUNK, MIN_CHUNK, WINDOW, rolling
 from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
-from shardcore.formats.mdb.geometry import FILE
+from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
 
 USUAL_CHUNK = 64 * 1024
-"""Bytes that a chunk has on average, about; fixed pieces are as long."""
+"""Approximate average size of a chunk; also the size of fixed pieces."""
 
 FINEST = 128
-"""The finest rule: its least chunk is as long as the window of the hash."""
+"""Largest divisor: the minimum chunk is then as long as the window of the hash, 64 bytes."""
 
 _TOP_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """Rule of chunk boundaries. `finer` divides the limits of Xet, a power of two up to `FINEST`."""
+
     finer: int = 1
 
     @property
@@ -46,12 +48,14 @@ class Rule:
 
     @property
     def bits(self) -> int:
+        """Number of top bits of the rolling hash that must be 0 at a cut; 16 in Xet."""
         return _TOP_BITS - (self.finer.bit_length() - 1)
 
     def candidates(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         return np.flatnonzero(hashes < np.uint64(1 << (64 - self.bits))) + 1
 
     def ends(self, candidates: Sequence[int], size: int) -> list[int]:
+        """Return the chunk ends by the rule of `shardcore.codecs.xet.chunker.cut_ends`."""
         found, start = [], 0
         for end in (*candidates, size):
             while end - start > self.most:
@@ -67,6 +71,7 @@ class Rule:
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
+    """Return the least fine rule that cuts the content into `several` pieces; otherwise the finest one."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -81,6 +86,7 @@ class Cut:
         self._candidates = self.rule.candidates(hashes)
 
     def with_inserted(self, place: int, new: bytes) -> tuple[bytes, list[int]]:
+        """Return the content with bytes inserted, and its chunk ends; only bytes near `place` are hashed again."""
         data = self.data[:place] + new + self.data[place:]
         begin, until = max(place - WINDOW, 0), min(place + len(new) + WINDOW, len(data))
         near = self.rule.candidates(rolling(np.frombuffer(data, np.uint8, until - begin, begin))) + begin
@@ -95,21 +101,21 @@ class Cut:
 
 
 NEW = b"0123456789"
-"""Text that is inserted."""
+"""The inserted bytes."""
 
 MOST_BYTES = 1 << 20
-"""Bytes of a file that are looked at, from its beginning on."""
+"""Bytes of a file that are read, from its start."""
 
 SEVERAL = 6
-"""Pieces that there should be to see what becomes of them."""
+"""Number of pieces aimed at, so that the effect can be seen."""
 
 FEW = 3
-"""Fewer pieces show nothing."""
+"""With fewer pieces, the caption says that the file is too small."""
 
 SHOWN = 13
-"""Pieces drawn on a ruler."""
+"""Number of pieces drawn per ruler."""
 
-_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: has to be stored"}
+_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
 _PLACE = Control(
     "place", "Insert at, in % of the file", ControlKind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
 )
@@ -156,10 +162,11 @@ class CutsSketch:
 
 
 def cuts_drawing(cut: Cut, place: int) -> Drawing:
+    """Return four rulers: fixed and content-defined cuts, before and after inserting at `place`."""
     rule, size = cut.rule, len(cut.data)
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
-    told, left_out = [], 0
+    totals, left_out = [], 0
     ways = (
         (f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))),
         ("Cuts by content", cut.ends, moved),
@@ -173,46 +180,47 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             items += (_mark(place, when),) if start <= place <= stop else ()
             figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
             left_out += rest
-        anew = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
-        told.append((sum(new), len(new), anew))
-    caption = _caption(told, rule, size)
+        new_bytes = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
+        totals.append((sum(new), len(new), new_bytes))
+    caption = _caption(totals, rule, size)
     return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_LEGEND)
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
+    """Return the pieces around a place, the byte range they cover, and the number of pieces left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
     first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)
     items = []
     for n in range(first, min(first + SHOWN, len(ends))):
         size, miss = ends[n] - starts[n], misses[n]
-        doc = f"Piece {n}, {plural(size, 'byte')}: " + ("it is new and has to be stored." if miss else "it is stored.")
+        doc = f"Piece {n}, {plural(size, 'byte')}: " + ("new, must be stored." if miss else "stored already.")
         items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.DATA, doc))
     return tuple(items), starts[first], ends[first + len(items) - 1], len(ends) - len(items)
 
 
 def _mark(place: int, when: str) -> Item:
-    text = "10 bytes go in here" if when == "before" else "+10"
+    text = "10 bytes inserted here" if when == "before" else "+10"
     return Item(text, (), place, 0, Tone.PLAIN, f"10 bytes are inserted at byte {place:,}.")
 
 
-def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
-    (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
-    part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
+def _caption(totals: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
+    (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = totals
+    part = f" Only the first {size:,} bytes of the file are used." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:
         return (
-            f"{plural(size, 'byte')} are too few to be cut by their content, even {rule.finer} times finer than Xet "
-            f"does. Choose a larger file.{part}"
+            f"{plural(size, 'byte')} are too few for content-defined cuts, even with limits {rule.finer} times smaller "
+            f"than in Xet. Choose a larger file.{part}"
         )
     costs = (
-        f"Cut at fixed places {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; cut by content "
-        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
+        f"With fixed cuts {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; with cuts by content "
+        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: after the insertion, the same bytes give the same cuts."
     )
     limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
     if rule.finer > 1:
-        limits += f": cut {rule.finer} times finer than Xet does, so that there are several."
+        limits += f"; the limits are {rule.finer} times smaller than in Xet, to get several chunks."
     else:
-        limits += f", as Xet does it: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
+        limits += f", as in Xet: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
     return f"{costs} {limits}{part}"
 
 

@@ -1,4 +1,4 @@
-"""The file of a shard: its bytes, where its parts lie, and its index once that is read."""
+"""The file of an MDB shard: source, parts, and the index once it is loaded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.mdb.geometry import KINDS, UNKNOWN, MdbGeometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
+from shardcore.formats.mdb.layout import KINDS, UNKNOWN, MdbLayout, claims
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_words import grouped_digits
@@ -19,20 +19,26 @@ from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
-"""Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
+"""Largest shard that is read whole; writers create at most 64 MiB."""
 
 RECORDS_COST = 4
-"""Bytes of memory that the records of a shard take, per byte."""
+"""Memory in bytes per byte of the shard, once its index is loaded."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
-"""Bytes read between two calls of `progress` while the index is loaded."""
+"""Bytes read per request while the index is loaded."""
 
 
 class MdbFile:
+    """Source, parts, index and xorbs of a shard.
+
+    `footer_fields` is empty without a footer, `footer_damage` the error in it. `sections` tile the file. `fetch_xorb`
+    fetches whole xorbs while all files are read, and is None otherwise.
+    """
+
     def __init__(
         self,
         source: Source,
-        geometry: MdbGeometry,
+        layout: MdbLayout,
         footer_fields: dict[str, Any],
         xorbs: Xorbs,
         *,
@@ -40,18 +46,19 @@ class MdbFile:
         footer_damage: FormatError | None = None,
     ) -> None:
         self.source = source
-        self.geometry = geometry
+        self.layout = layout
         self.footer_fields = footer_fields
         self.footer_damage = footer_damage
         self.xorbs = xorbs
         self.fetch_xorb: XorbFetch | None = None
-        self.sections, _ = tile(claims(geometry, with_footer=bool(footer_fields)), source.size)
+        self.sections, _ = tile(claims(layout, with_footer=bool(footer_fields)), source.size)
         self._index: Once[MdbIndex] = Once()
         if index is not None:
             self._index.put(index)
 
     @property
     def index(self) -> MdbIndex | None:
+        """The index, or None before `load`; never reads."""
         return self._index.value
 
     @property
@@ -64,48 +71,61 @@ class MdbFile:
 
     @property
     def flavour(self) -> str:
-        return UNKNOWN if self.footer_damage is not None else self.geometry.flavour
+        return UNKNOWN if self.footer_damage is not None else self.layout.flavour
 
     @property
     def damage(self) -> FormatError | None:
+        """Error that hides objects: in the footer, or (once the index is loaded) in a section."""
         index = self.index
         return self.footer_damage or (index.damage if index is not None else None)
 
     @property
     def declared_objects(self) -> int | None:
+        """Number of objects by the index or by the lookup tables; None if neither has it."""
         index = self.index
         if index is not None:
             return sum(index.counts)
-        tables = self.geometry.tables
+        tables = self.layout.tables
         return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
 
     def links(self) -> Iterator[Links]:
+        """Yield the references to records from segments and lookup tables; none before the index is loaded."""
         if (index := self.index) is not None:
             yield index.segment_links
-            for table in self.geometry.tables.values():
+            for table in self.layout.tables.values():
                 yield index.entry_links(table)
 
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
+        """Return the index; the first call reads the whole file, charged to `look`, and walks both sections.
+
+        A section that breaks off is no error here: `damage` reports it.
+
+        Raises:
+            LimitExceeded: The file is over 256 MiB.
+        """
         source = self.source if look is None else look.meter(self.source)
-        return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
+        return self._index.get(lambda: load(read_whole(source, progress), self.layout))
 
     def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
+        """Return the bytes `[start, stop)`; no request once the index is loaded."""
         index = self.index
         if index is not None:
             return index.data[start:stop]
         return (self.source if look is None else look.meter(self.source)).read(start, stop)
 
     def close(self) -> None:
+        """Close the file, but not the xorbs: a data set shares them."""
         self.source.close()
 
 
 def read_whole(source: Source, progress: Progress) -> bytes:
+    """Return the whole file; raise LimitExceeded above 256 MiB."""
     size = source.size
     if size > MAX_INDEX_SIZE:
         raise LimitExceeded(
             f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
         )
-    # Its records are columns in memory: those of a hole would be, too.
+    # Charged before reading: the records of a sparse file would fill the memory, too.
     charge_memory(RECORDS_COST * size, source)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):

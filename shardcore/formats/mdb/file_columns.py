@@ -1,4 +1,4 @@
-"""Columns of the files and xorbs that a writer keeps: few bytes each."""
+"""Compact columns of the files that a writer collects: no object per chunk."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class FileChunks:
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:
+        """Merge neighbouring chunks into segments: xorb, first chunk, one past the last, bytes, range hash."""
         if len(self._sizes) == 1:
             number = self._numbers[0]
             return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
@@ -62,13 +63,15 @@ class FileChunks:
         ]
 
 
-class Collected:
+class FileCollector:
+    """The files of a shard so far, each content once; `last` is the segment count of the file added last."""
+
     def __init__(self) -> None:
         self.last = 0
         self._files = bytearray()
         self._sha256s = bytearray()
         self._counts = array("Q")
-        self._segments = array("Q")  # four numbers for each
+        self._segments = array("Q")  # four numbers per segment
         self._ranges = bytearray()
         self._known: set[bytes] = set()
 
@@ -81,13 +84,14 @@ class Collected:
         return len(self._segments) // 4
 
     def add(self, chunks: FileChunks, sha256: str) -> bytes:
+        """Add a file and return its hash; a repeated content is not added, and sets `last` to 0."""
         found = chunks.hash
         self.last = 0
         if found in self._known:
             return found
         self._known.add(found)
         self._files += found
-        # Of an empty file the reference stores no SHA-256.
+        # hf-xet stores zeros as the SHA-256 of an empty file.
         self._sha256s += sha256_field(sha256) if found != ZERO else ZERO
         segments = chunks.segments()
         self.last = len(segments)
@@ -98,6 +102,7 @@ class Collected:
         return found
 
     def after(self) -> NDArray[np.int64]:
+        """Return how many of the writer's xorbs must exist for each file: one past its highest xorb number."""
         counts = np.array(self._counts, np.int64)
         xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
         found = np.zeros(len(counts), np.int64)

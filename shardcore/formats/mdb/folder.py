@@ -1,4 +1,4 @@
-"""A Xet shard cache as one data set: keys over all its shards."""
+"""A folder of MDB shards (a Xet shard cache) as one data set."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 SUFFIX = ".mdb"
 
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
-"""Subfolders in which shards are searched; the first that has any is the data set."""
+"""Subfolders searched for shards; the first one that has any is used."""
 
 
 class MdbDataSet(DataSet):
+    """The shards of one folder. Shards declare no key range, so a lookup searches all of them."""
+
     routes = False
     key_form = KEY_FORM
     meanings = MEANINGS
@@ -49,7 +51,7 @@ class MdbDataSet(DataSet):
     def route(self, key: MdbKey, look: Look) -> Sequence[str]:
         names = [member.name for member in self.members]
         look.step(
-            "Ask every shard",
+            "Search every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
             why="A hash does not show which shard lists it; the short tables make it cheap to search all of them.",
             shards=len(names),
@@ -74,6 +76,7 @@ class MdbDataSet(DataSet):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
+        """Footer fields that a rewritten shard would lose: expiry and HMAC key differ per shard."""
         lost: dict[str, Any] = {}
         with closing(self.each_member(member_settings)) as found:
             for _, settings in found:
@@ -94,6 +97,7 @@ class MdbDataSet(DataSet):
 
 
 def _shards_in(folder: Folder) -> tuple[str, str]:
+    """Return the first of `PLACES` that has shards, and their count as text; empty strings if none has."""
     for place in PLACES:
         try:
             found, count = some_members(folder, SUFFIX, place)
@@ -112,6 +116,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> Shard:
+    """Open a folder of shards as one data set; raise NotAShard if it has none. Each shard is opened when needed."""
     place, count = _shards_in(folder)
     if not count:
         raise NotAShard(f"{folder.uri}: no *{SUFFIX} in it")

@@ -1,4 +1,4 @@
-"""The short entrance: the first 16 digits of a hash, the rows of the table around them, the record, the whole hash."""
+"""Drawing *Hash lookup*: the first 16 digits of a hash, the table rows around them, the record, the full hash."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
-from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO, LookupTable
 from shardcore.formats.mdb.hashes import protect
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, FILE, FILE_INFO, RECORD_SIZE, XORB, XORB_INFO, LookupTable
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 _ROWS = 7
-"""Rows of a table that are drawn: those around the one in question."""
+"""Number of table rows drawn."""
 
-_COMPARED = {Tone.HIT: "what the lookup arrives at", Tone.MISS: "differs"}
-_WORD = 16  # digits of the text form that are one word of the hash
+_COMPARED = {Tone.HIT: "match", Tone.MISS: "differs"}
+_WORD = 16  # digits per word of the hash
 _HITS = 14
 
 
@@ -36,17 +35,18 @@ class HashLookupSketch:
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         chosen(self.controls, values)
-        kind, raw = self._sought()
+        kind, raw = self._requested()
         if not raw:
-            return Drawing(self.title, (), caption="This shard lists nothing that could be looked for.")
-        table = self._scene.file.geometry.tables.get(kind)
+            return Drawing(self.title, (), caption="This shard lists no files and no xorbs.")
+        table = self._scene.file.layout.tables.get(kind)
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
-    def _sought(self) -> tuple[str, bytes]:
+    def _requested(self) -> tuple[str, bytes]:
+        """Return kind and stored hash of the requested key, or of the first file or xorb."""
         scene, index = self._scene, self._scene.index
-        key, secret = scene.key, scene.file.geometry.key
+        key, secret = scene.key, scene.file.layout.key
         if key is not None and key.kind == CHUNK:
-            # A hash that was copied out of the shard is under the key already.
+            # A hash copied out of the shard is keyed already.
             stored = scene.row < 0 or index.rows_of(CHUNK, np.frombuffer(key.raw, np.uint8).reshape(1, -1))[0] < 0
             return CHUNK, protect(secret, key.raw) if stored else key.raw
         if key is not None:
@@ -69,18 +69,17 @@ class HashLookupSketch:
         left_out = max(table.count - _ROWS, 0)
         if place is None:
             caption = (
-                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash are "
-                "enough to know that."
+                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash "
+                "prove it."
             )
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
-        section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
+        section = scene.file.layout.section(table.kind)
+        number = (place.start - section[0]) // RECORD_SIZE
         figures.append(_section_figure(table.kind, section, place, f"record {number}"))
         stored = index.data[place.start : place.start + len(raw)]
         figures.append(_compare_figure(raw, stored, place, "stored"))
         links = (Link("key", "row", tone=Tone.KEY), Link("row", "record", tone=Tone.POINTER), Link("record", "stored"))
-        caption = (
-            "Sixteen digits find the entry, the entry names the record, the record has all 64 digits: only they decide."
-        )
+        caption = "Sixteen digits find the entry, the entry refers to the record, and its 64 digits decide."
         legend = _COMPARED
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
@@ -100,12 +99,9 @@ class HashLookupSketch:
         figures = (_key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
         return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
 
-    def _number(self, kind: str, place: Span) -> int:
-        return (place.start - self._scene.file.geometry.section(kind)[0]) // RECORD_SIZE
-
     def _place(self, table: LookupTable, number: int) -> Span | None:
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])
-        places = self._scene.file.geometry.entry_places(table.kind, row["index"], row.get("chunk", -1))
+        places = self._scene.file.layout.entry_places(table.kind, row["index"], row.get("chunk", -1))
         return places[1] if places is not None else None
 
     def _stored(self, table: LookupTable, number: int) -> bytes:
@@ -120,11 +116,12 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
     number = grouped_digits(truncated(raw))
     row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
     return Table(
-        "The hash looked for", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
+        "The requested hash", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
     )
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
+    """Return the table rows around row `at`, the place of `key`; `first` is the number of `rows[0]`."""
     shown = window(len(rows), at - first, _ROWS)
     chunks = table.kind == CHUNK
     lines = []
@@ -137,7 +134,7 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
         cells = [
             Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
             Item(f"{row['key']:016x}", (_part(table, span, "key"),), tone=tone, doc="Its table key.", name=name),
-            Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the key looked for."),
+            Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the requested key."),
             Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it refers to."),
         ]
         if chunks:
@@ -151,6 +148,7 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
 
 
 def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], key: int) -> Ruler:
+    """Return the steps of a binary search for `key` in the entries read; `first` is the number of `keys[0]`."""
     low, high, items = first, first + len(keys), list[Item]()
     while low < high:
         middle = (low + high) // 2
@@ -164,7 +162,7 @@ def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], k
         mark = Item(half or "=", (table.span(middle, middle + 1),), middle, 1, tone, doc, here=hit)
         items += [replace(stretch, stage=stage), replace(mark, stage=stage)]
         low, high = (middle, middle) if hit else (middle + 1, high) if stored < key else (low, middle)
-    title = f"Halved until one entry is left: {plural(len(items) // 2, 'comparison')}"
+    title = f"Binary search: {plural(len(items) // 2, 'comparison')}"
     return Ruler(title, first, first + max(len(keys), 1), tuple(items), "entries")
 
 
@@ -184,11 +182,11 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
         tone = Tone.HIT if alike else Tone.MISS
         row = (
             Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
-            Item(wanted[part], tone=Tone.KEY, doc="What is looked for."),
+            Item(wanted[part], tone=Tone.KEY, doc="The requested digits."),
             Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
         )
         rows.append(row)
-    return Table("The whole hash, 16 digits at a time", ("digits", "looked for", "in the record"), tuple(rows))
+    return Table("The whole hash, 16 digits at a time", ("digits", "requested", "in the record"), tuple(rows))
 
 
 def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:

@@ -1,6 +1,6 @@
-"""The hashes that only shards use: of files, of chunk ranges, under a footer's key, and the name of a shard.
+"""Hashes used by shards only: file hash, range hash, keyed chunk hash, shard name.
 
-What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.codecs.xet.hashes`.
+Text form, chunk hash and tree root are shared with xorbs: see `shardcore.codecs.xet.hashes`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ FILE_KEY = ZERO
 
 
 def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
+    """Return the hash of a file: its tree root, keyed with zeros; the zero hash for an empty file."""
     return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
 
 
 def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
+    """Return the hashes of many files; file `i` has the chunks `[bounds[i], bounds[i + 1])`."""
     roots = tree_roots(hashes, sizes, bounds)
     full = np.flatnonzero(np.diff(bounds))
     roots[full] = _each(FILE_KEY, roots[full])
@@ -46,16 +48,22 @@ def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.ND
 
 
 def range_hash(hashes: HashArray) -> bytes:
+    """Return the hash in a `FileVerificationEntry`: keyed BLAKE3 of the raw chunk hashes, concatenated."""
     return keyed(RANGE_KEY, hashes.tobytes())
 
 
 def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArray:
+    """Return the range hash of each `hashes[bounds[i]:bounds[i + 1]]`, shape `(m, 32)`."""
     raw = hashes.tobytes()
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
     return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
+    """Return a chunk hash under the footer's HMAC key: keyed BLAKE3, not the HMAC of RFC 2104.
+
+    The zero key means no key: the hash is returned unchanged.
+    """
     return keyed(key, raw) if key != ZERO else raw
 
 
@@ -71,7 +79,8 @@ def _each(key: bytes, hashes: HashArray) -> HashArray:
 
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
-    from blake3 import blake3  # looking at a file needs no hashes
+    """Return the hash that names a shard: keyed BLAKE3 (DATA key) of the whole file, given in pieces."""
+    from blake3 import blake3  # imported late: opening a shard needs no hashes
 
     state = blake3(key=DATA_KEY)
     for piece in pieces:
@@ -84,10 +93,12 @@ def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
 
 
 def sha256_field(digest: str) -> bytes:
+    """Return the 32 bytes stored for a SHA-256: the digest parsed as text form, so each 8-byte group is reversed."""
     if len(digest) != 2 * SIZE:
         raise UsageError(f"not a SHA-256 digest: {digest!r}")
     return from_text(digest)
 
 
 def sha256_digest(field: bytes) -> str:
+    """Return the ordinary hex digest of a stored SHA-256; the inverse of `sha256_field`."""
     return to_text(field)

@@ -1,4 +1,4 @@
-"""A shard that is wholly in memory: its walked sections, its tables, and what follows from them, as columns."""
+"""Index of a shard held in memory: both sections walked, lookup tables, and columns derived from them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,42 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, MdbGeometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
+    CHUNK,
+    FILE,
     FILE_ENTRY,
+    KINDS,
     RECORD_SIZE,
     SECTIONS_START,
+    XORB,
+    LookupTable,
+    MdbLayout,
+    range_fault,
+    size_fault,
 )
 from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 
-MISNAMED = "its hash is not that of its segments: only a file without segments has the zero hash"
-"""Fault of one of `MdbIndex.misnamed_files`."""
+MISNAMED = "its hash and its segments disagree: a file has the zero hash exactly if it has no segments"
+"""Error text of `MdbIndex.misnamed_files`."""
 
 
-def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def block_sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sum of each `values[bounds[i]:bounds[i + 1]]`."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
 
 
 class MdbIndex:
-    def __init__(self, data: bytes, geometry: MdbGeometry, files: WalkedSection, xorbs: WalkedSection) -> None:
+    """The whole shard in memory; derived columns are computed on first use and kept."""
+
+    def __init__(self, data: bytes, layout: MdbLayout, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
-        self.geometry = geometry
+        self.layout = layout
         self.files = files
         self.xorbs = xorbs
 
@@ -49,6 +59,7 @@ class MdbIndex:
 
     @property
     def counts(self) -> tuple[int, int, int]:
+        """Number of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
@@ -62,12 +73,14 @@ class MdbIndex:
         return self.first_row(kind) + self.section(kind).block_of(record)
 
     def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
+        """Return the row that a lookup table entry refers to; None if it is no header or past the end of its xorb."""
         block = self.section(kind).block_of(record)
         if block < 0 or chunk >= self.section(kind).counts[block]:
             return None
         return self.row_of(kind, record, chunk)
 
     def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
+        """Return the rows of stored hashes, shape `(m, 32)`; -1 if not found."""
         known, section = self.maps[kind], self.section(kind)
         at = known.find(section, wanted)
         if not len(known.records):
@@ -90,14 +103,15 @@ class MdbIndex:
 
     @cached_property
     def file_sizes(self) -> NDArray[np.int64]:
-        return _sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
+        return block_sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
 
     @cached_property
     def xorb_sums(self) -> NDArray[np.int64]:
-        return _sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
+        return block_sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
 
     @cached_property
     def segment_xorbs(self) -> NDArray[np.int64]:
+        """Number of the xorb per segment; -1 if this shard does not describe it."""
         known = header_map(self.xorbs)
         at = known.find(self.xorbs, self.segments["cas_hash"])
         if not len(known.records):
@@ -112,6 +126,7 @@ class MdbIndex:
 
     @cached_property
     def segment_sums(self) -> NDArray[np.int64]:
+        """Sum of the chunk sizes per segment; -1 if unknown or the range is invalid."""
         sums = np.full(len(self.segments), -1, np.int64)
         sure = (self.segment_xorbs >= 0) & ~self.segment_faults
         first = self.xorbs.bounds[self.segment_xorbs[sure]]
@@ -122,6 +137,7 @@ class MdbIndex:
 
     @cached_property
     def segment_faults(self) -> NDArray[np.bool_]:
+        """Mask of segments with an invalid range; in an unlisted xorb only the order can be checked."""
         start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
         known = self.segment_xorbs >= 0
         limits = np.full(len(start), 1 << 32, np.int64)
@@ -131,30 +147,26 @@ class MdbIndex:
 
     @cached_property
     def wrong_segments(self) -> NDArray[np.bool_]:
+        """Mask of segments that no reader can follow: invalid range, or a size that differs from its chunks."""
         sums = self.segment_sums
         wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
     def misnamed_files(self) -> NDArray[np.bool_]:
+        """Mask of files with an impossible hash: zero with segments, or not zero without."""
         named = self.files.hashes[self.files.headers].any(axis=1)
         misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
         return misnamed
 
     @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
-        unread: NDArray[np.bool_] = _sums(self.wrong_segments, self.files.bounds) > 0
+        unread: NDArray[np.bool_] = block_sums(self.wrong_segments, self.files.bounds) > 0
         return unread | self.misnamed_files
 
     @property
     def keyed(self) -> bool:
-        return self.geometry.key != ZERO
-
-    def xorb_values(self, number: int) -> dict[str, Any]:
-        return CAS_HEADER.values(self.xorb_headers[number])
-
-    def chunk_values(self, number: int) -> dict[str, Any]:
-        return CAS_ENTRY.values(self.chunks[number])
+        return self.layout.key != ZERO
 
     def file_fault(self, number: int) -> str:
         first, last = self.files.bounds[number : number + 2].tolist()
@@ -171,7 +183,7 @@ class MdbIndex:
         return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
 
     def table_rows(self, kind: str) -> NDArray[Any]:
-        table = self.geometry.tables.get(kind)
+        table = self.layout.tables.get(kind)
         if table is None:
             return np.zeros(0, _EMPTY[kind])
         return table.record.read(self.data, table.start, table.count)
@@ -196,6 +208,7 @@ class MdbIndex:
         return Links(starts, stops, pointer)
 
     def entry_links(self, table: LookupTable) -> Links:
+        """Return the references of a lookup table: to all records of a file or xorb, or to the chunk record."""
         rows, section = self.table_rows(table.kind), self.section(table.kind)
         first = rows["index"].astype(np.int64)
         if table.kind == CHUNK:
@@ -217,10 +230,11 @@ class MdbIndex:
 
     @cached_property
     def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
-        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.geometry.tables}
+        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.layout.tables}
 
     @cached_property
     def maps(self) -> dict[str, KeyMap]:
+        """Map used by lookups, per kind: from the lookup table, or computed from the section if there is none."""
         maps = {kind: found for kind, (found, _) in self.tables.items()}
         for kind in set(KINDS) - maps.keys():
             maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
@@ -230,14 +244,16 @@ class MdbIndex:
 _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
 
 
-def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
+def load(data: bytes, layout: MdbLayout) -> MdbIndex:
+    """Walk both sections at the offsets in the footer; O(n) in the size of the shard."""
     view = memoryview(data)
-    files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
-    xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
-    return MdbIndex(data, geometry, files, xorbs)
+    files = walk(view[slice(*layout.file_info)], layout.file_info[0], files=True)
+    xorbs = walk(view[slice(*layout.cas_info)], layout.cas_info[0], files=False)
+    return MdbIndex(data, layout, files, xorbs)
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
+    """Walk the sections without a footer: their end marks show where they end, at `stop` at the latest."""
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
@@ -246,8 +262,8 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     end = last if xorbs.problem else xorbs.stop_byte
     files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
     xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
-    geometry = MdbGeometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
-    return MdbIndex(data, geometry, files, xorbs)
+    layout = MdbLayout(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
+    return MdbIndex(data, layout, files, xorbs)
 
 
 def _whole(size: int) -> int:

@@ -1,21 +1,25 @@
-"""The bytes of an MDB shard, stated once.
+"""Byte layout of an MDB shard.
 
-Order in the file: header, file info section, xorb info (CAS info) section, file, xorb and chunk lookup table, footer.
-Both sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
-little-endian. Names are those of the published page; where it states "reserved" but writers store something, the
-name is the one of the reference source, and the sentence states it.
+Order: header, File Info Section, CAS Info Section (xorbs), lookup tables of files, xorbs and chunks, footer.
+Both sections are 48-byte records, and positions in them count records. All numbers are little-endian. Names are
+those of the published page; for bytes that it calls reserved but writers use, those of the reference source.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import END_MARK, SIZE
+from shardcore.codecs.xet.hashes import END_MARK, SIZE, ZERO
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
+from shardcore.model.number_words import plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
 """The first bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 bytes chosen at random."""
@@ -106,7 +110,7 @@ FILE_ENTRY = Record(
             "unpacked_segment_bytes",
             "<u4",
             FieldRole.SIZE,
-            "Uncompressed bytes of the segment: those of its chunks, decompressed.",
+            "Uncompressed bytes of the segment: the sum of its chunks.",
         ),
         Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
         Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the number of the segment's last chunk."),
@@ -137,7 +141,7 @@ FILE_METADATA = Record(
             "all zero for an empty file.",
             Differs(
                 "it is the SHA-256 of the file",
-                "each group of 8 bytes is stored in reverse, and of an empty file there are zeros and not its digest",
+                "each group of 8 bytes is reversed, and for an empty file zeros are stored instead of the digest",
             ),
         ),
         _unused(16),
@@ -153,7 +157,7 @@ BOOKEND = Record(
     ),
 )
 
-_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the storing side fills it in")
+_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the server fills it in")
 
 CAS_HEADER = Record(
     "CASChunkSequenceHeader",
@@ -162,7 +166,7 @@ CAS_HEADER = Record(
         _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks, decompressed."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks."),
         Field(
             "num_bytes_on_disk",
             "<u4",
@@ -175,7 +179,7 @@ CAS_HEADER = Record(
 
 _KEYED = Differs(
     "it is the hash of the chunk",
-    "it is keyed where the footer has an HMAC key that is not zero, so that only who has the chunk can find it",
+    "it is keyed if the footer has an HMAC key, so that only a reader that has the chunk can find it",
 )
 
 CAS_ENTRY = Record(
@@ -187,9 +191,9 @@ CAS_ENTRY = Record(
             "chunk_byte_range_start",
             "<u4",
             FieldRole.OFFSET,
-            "First byte of the chunk in the uncompressed xorb: all chunks decompressed and joined.",
+            "Offset of the chunk in the uncompressed xorb: all chunks decompressed and concatenated.",
         ),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk, decompressed."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk."),
         Field(
             "flags",
             "<u4",
@@ -209,7 +213,7 @@ RECORD = Record(
     source="2. File Info Section, 3. CAS Info Section",
     fields=(
         _hash("hash", FieldRole.HASH, "Every record begins with a hash."),
-        Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes mean depends on the kind of the record."),
+        Field("value", ("u1", 16), FieldRole.NUMBER, "The meaning of these bytes depends on the kind of the record."),
     ),
 )
 """Fields that all records of the two sections share; used until their kinds are known."""
@@ -290,19 +294,19 @@ FOOTER = Record(
         _hash(
             "chunk_hash_hmac_key",
             FieldRole.KEY,
-            "HMAC key that chunk hashes are stored under: only who has a chunk can find it; all zero for none.",
+            "HMAC key of the stored chunk hashes: only a reader that has a chunk can find it; all zero for none.",
         ),
         Field(
             "shard_creation_timestamp",
             "<u8",
             FieldRole.TIME,
-            "When the shard was made, in Unix seconds; 0 if not recorded.",
+            "Creation time in Unix seconds; 0 if not recorded.",
         ),
         Field(
             "shard_key_expiry",
             "<u8",
             FieldRole.TIME,
-            "Until when clients use the shard, in Unix seconds; 0 if not recorded, all bits one for ever.",
+            "Expiry for clients, in Unix seconds; 0 if not recorded, all bits one for never.",
         ),
         Field("_buffer", ("u1", 48), FieldRole.UNUSED, "Reserved, 0."),
         _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),
@@ -316,9 +320,218 @@ FOOTER_SIZE = FOOTER.size
 
 
 def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of records per file ("File Info Section Layout"): 1 + n or 2n, plus 1 with metadata."""
     flags = headers["file_flags"]
     count = headers["num_entries"].astype(np.int64)
     verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)
     metadata = ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0).astype(np.int64)
     steps: NDArray[np.int64] = 1 + count * (1 + verified) + metadata
     return steps
+
+
+FILE, XORB, CHUNK = "file", "xorb", "chunk"
+KINDS = (FILE, XORB, CHUNK)
+"""Kinds of objects; each may have a lookup table."""
+
+LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
+
+FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"
+UNKNOWN = "unknown"
+
+FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
+"""Names of the two sections of records."""
+
+SENTENCES = {
+    "header": "Identifies a shard, and shows whether it has a footer.",
+    FILE_INFO: "For every file, the segments that it is rebuilt from: ranges of chunks in xorbs.",
+    XORB_INFO: "For every xorb, its chunks: hash, offset and size of each.",
+    "file lookup": "Table keys of all files (16 digits of their hashes), sorted, with the positions of their records.",
+    "xorb lookup": "Table keys of all xorbs (16 digits of their hashes), sorted, with the positions of their records.",
+    "chunk lookup": "Table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
+    "footer": "Has the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
+}
+"""Purpose of each part of a shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupTable:
+    kind: str
+    start: int
+    count: int
+
+    @property
+    def record(self) -> Record:
+        return LOOKUPS[self.kind]
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.count * self.record.size
+
+    def span(self, first: int, last: int) -> Span:
+        return Span("", self.start + first * self.record.size, self.start + last * self.record.size)
+
+
+@dataclass(frozen=True, slots=True)
+class MdbLayout:
+    """Header, footer (None in the upload form) and parts of a shard.
+
+    `file_info` and `cas_info` are byte ranges, half-open; `tables` has the lookup tables that are not empty.
+    """
+
+    size: int
+    header: dict[str, Any]
+    footer: dict[str, Any] | None
+    file_info: tuple[int, int]
+    cas_info: tuple[int, int]
+    tables: dict[str, LookupTable]
+
+    @property
+    def key(self) -> bytes:
+        """HMAC key of the chunk hashes ("HMAC Key Protection"); all zero means no key."""
+        return ZERO if self.footer is None else bytes(self.footer["chunk_hash_hmac_key"])
+
+    @property
+    def key_span(self) -> Span:
+        at = self.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
+        return Span("", at, at + FOOTER.sizes["chunk_hash_hmac_key"])
+
+    @property
+    def flavour(self) -> str:
+        """Use of the shard, derived from its parts: full, session, minimal, global dedup answer or upload form."""
+        footer = self.footer
+        if footer is None:
+            return UPLOAD
+        empty = self.file_info[1] - self.file_info[0] <= SECTIONS_START
+        answer = empty and (self.key != ZERO or (not self.tables and footer["shard_creation_timestamp"] != 0))
+        if answer:
+            return ANSWER
+        if not self.tables and footer["file_lookup_offset"] == footer["footer_offset"]:
+            return MINIMAL
+        forever = footer["shard_key_expiry"] == NO_EXPIRY or footer["shard_creation_timestamp"] == 0
+        return SESSION if forever else FULL
+
+    def section(self, kind: str) -> tuple[int, int]:
+        return self.file_info if kind == FILE else self.cas_info
+
+    def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
+        """Return the header record and the record with the full hash; None if they are outside the section.
+
+        `index` counts 48-byte records from the section's start; `chunk` is -1 in the tables of files and xorbs.
+        """
+        start, stop = self.section(kind)
+        header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
+        if place + RECORD_SIZE > stop:
+            return None
+        return Span("", header, header + RECORD_SIZE), Span("", place, place + RECORD_SIZE)
+
+
+def claims(layout: MdbLayout, *, with_footer: bool) -> list[Section]:
+    """Return the non-empty parts of the shard as sections; they may overlap in a damaged file."""
+    parts = [
+        Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
+        Section(FILE_INFO, SectionRole.INDEX, *layout.file_info, SENTENCES[FILE_INFO]),
+        Section(XORB_INFO, SectionRole.INDEX, *layout.cas_info, SENTENCES[XORB_INFO]),
+    ]
+    for kind, table in layout.tables.items():
+        name = f"{kind} lookup"
+        parts.append(Section(name, SectionRole.LOOKUP, table.start, table.stop, SENTENCES[name]))
+    if with_footer:
+        start = max(layout.size - FOOTER_SIZE, 0)
+        parts.append(Section("footer", SectionRole.FOOTER, start, layout.size, SENTENCES["footer"]))
+    return [part for part in parts if part.size]
+
+
+def read_header(data: bytes) -> dict[str, Any]:
+    """Return the fields of the header ("1. Header").
+
+    Raises:
+        BadMagic: The tag differs.
+        Unsupported: The version is not 2.
+        FormatError: The header is truncated, or `footer_size` is neither 0 nor 200.
+    """
+    if data[: len(TAG)] != TAG[: len(data)]:
+        raise BadMagic(
+            "not an MDB shard: it does not begin with the tag HFRepoMetaData", span=Span("", 0, min(len(data), 32))
+        )
+    header = HEADER.read_one(data, place=Span("", 0, len(data)))
+    if header["version"] != HEADER_VERSION:
+        raise Unsupported(f"header version {header['version']}; only {HEADER_VERSION} is known", span=Span("", 32, 40))
+    if header["footer_size"] not in (0, FOOTER_SIZE):
+        raise FormatError(
+            f"footer_size is {header['footer_size']}; it has to be {FOOTER_SIZE}, or 0 for no footer",
+            span=Span("", 40, 48),
+        )
+    return header
+
+
+def read_footer(data: bytes, size: int) -> dict[str, Any]:
+    """Return the unchecked footer fields; raise Truncated if the file is too short for a footer."""
+    if size < SECTIONS_START + FOOTER_SIZE:
+        raise Truncated(
+            f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
+            span=Span("", min(SECTIONS_START, size), size),
+        )
+    return FOOTER.read_one(data, len(data) - FOOTER_SIZE, place=Span("", size - len(data), size))
+
+
+def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbLayout:
+    """Check the footer and return the parts that it declares.
+
+    Raises:
+        Unsupported: The footer version is not 1.
+        FormatError: `footer_offset` is wrong, offsets decrease, or a table does not fit.
+    """
+    where = size - FOOTER_SIZE
+
+    def place(name: str) -> Span:
+        at = where + FOOTER.offsets[name]
+        return Span("", at, at + FOOTER.sizes[name])
+
+    if footer["version"] != FOOTER_VERSION:
+        raise Unsupported(f"footer version {footer['version']}; only {FOOTER_VERSION} is known", span=place("version"))
+    if footer["footer_offset"] != where:
+        raise FormatError(
+            f"the footer is at {where:#x}; footer_offset is {footer['footer_offset']:#x}", span=place("footer_offset")
+        )
+    names = ("file_info_offset", "cas_info_offset", *(f"{kind}_lookup_offset" for kind in KINDS), "footer_offset")
+    last = SECTIONS_START
+    for name in names:
+        if not last <= footer[name] <= where:
+            raise FormatError(f"{name} is {footer[name]:#x}; it must be from {last:#x} to {where:#x}", span=place(name))
+        last = footer[name]
+    tables = {}
+    for kind, following in zip(KINDS, names[3:], strict=True):
+        table = LookupTable(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
+        if table.stop > footer[following]:
+            raise FormatError(
+                f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop:#x}, "
+                f"after {following}, {footer[following]}",
+                span=place(f"{kind}_lookup_num_entry"),
+            )
+        if table.count:
+            tables[kind] = table
+    sections = footer["file_info_offset"], footer["cas_info_offset"], footer["file_lookup_offset"]
+    return MdbLayout(size, header, footer, sections[:2], sections[1:], tables)
+
+
+def block_fault(what: str, records: int, left: int) -> str:
+    """Return an error text if a block of `records` exceeds the `left` records of its section, else ""."""
+    if records <= left:
+        return ""
+    return f"a {what} of {plural(records, 'record')} does not fit: {plural(left, 'is', 'are')} left in its section"
+
+
+def range_fault(first: int, last: int, count: int) -> str:
+    """Return an error text for an invalid chunk range `[first, last)`, else ""; `count` is -1 if unknown."""
+    if first >= last:
+        return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
+    return f"it names chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
+
+
+def size_fault(size: int, total: int) -> str:
+    return f"its size is given as {plural(size, 'byte')}; its chunks have {total:,}" if size != total else ""
+
+
+def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the entries whose key is below the previous one: tables must be sorted."""
+    return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

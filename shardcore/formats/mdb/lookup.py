@@ -1,7 +1,7 @@
-"""Finding a file, a xorb or a chunk by its hash: one code path, which also reports its steps.
+"""Lookup of files, xorbs and chunks by hash; the same code produces the trace.
 
-With a lookup table: the entries whose key is the first word of the hash, then the record of each, whose 32 bytes
-decide. Without one: the section is walked once. Under an HMAC key a chunk's plain hash is keyed first.
+With a lookup table: search the first word of the hash, then compare the full hash in each record found.
+Without: walk the section once. Under an HMAC key, a chunk hash is keyed first.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
-from shardcore.formats.mdb.geometry import (
+from shardcore.formats.mdb.hashes import protect, protect_many
+from shardcore.formats.mdb.index import MdbIndex, load
+from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CAS_HEADER,
     CHUNK,
     FILE,
     FILE_INFO,
     KINDS,
+    RECORD_SIZE,
     XORB,
     XORB_INFO,
     LookupTable,
     block_fault,
     descents,
 )
-from shardcore.formats.mdb.hashes import protect, protect_many
-from shardcore.formats.mdb.index import MdbIndex, load
-from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
-from shardcore.formats.mdb.recipe import tell_content
+from shardcore.formats.mdb.recipe import describe_content
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -47,14 +49,22 @@ if TYPE_CHECKING:
 bisection_figure = lazily("shardcore.formats.mdb.hash_lookup_sketch:bisection_figure")
 
 WHOLE_TABLE = 65536
-"""Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
+"""Bytes read per probe of a lookup table; shorter tables are read whole."""
 
-_GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
+_GUESSES = 6  # after this many misses the keys are not evenly distributed: bisect instead
 
 
 def search(
     read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
 ) -> tuple[int, NDArray[Any]]:
+    """Return the number of the first entry with a key (or its insertion point), and all rows with the key.
+
+    Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
+    `_GUESSES` misses it falls back to bisection. The last piece read is appended to `seen`: first entry, keys.
+
+    Raises:
+        FormatError: The table is not sorted where it was read.
+    """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
     low_key, high_key, tries = 0, 1 << 64, 0
@@ -91,16 +101,18 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
 
 
 FAR = 1 << 19
-"""A chunk's record up to this many bytes after the header of its xorb is read together with it."""
+"""Largest distance in bytes at which a chunk record is read together with the header of its xorb."""
 
 SMALL_SHARD = 1 << 22
-"""Bytes of a shard whose records are compared when a lookup finds nothing, to tell damage from absence."""
+"""Up to this size in bytes, all records are compared after a failed lookup, to detect a damaged table."""
 
-_MANY = 64  # entries of one key that are looked at one by one
+_MANY = 64  # entries of one key that are compared one by one
 
 
 @dataclass(frozen=True, slots=True)
 class MdbKey:
+    """Parsed key; `raw` is the hash as given, before it is keyed."""
+
     kind: str
     raw: bytes
 
@@ -109,27 +121,33 @@ class MdbKey:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
-"""Keys of files are 32 bytes; only their text tells those of xorbs and chunks apart."""
+"""Raw keys of 32 bytes are files; xorbs and chunks need the text form with its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """Record that a key leads to, counted from the start of its section.
+
+    `chunk` is -1 for files and xorbs, `row` (of the table) is -1 if it was found by walking.
+    """
+
     record: int
     chunk: int
     row: int
 
 
-_FORMS = f"a key is the hash of a file, 64 hex digits; {XORB}: or {CHUNK}: before it names the others"
+_FORMS = f"a key is the hash of a file (64 hex digits), or {XORB}:<hash> or {CHUNK}:<hash>"
 
 
 class MdbLookup:
     def __init__(self, file: MdbFile) -> None:
         self.file = file
-        # Index of a small shard, made when a lookup fails before `load_index`.
+        # Index of a small shard, loaded when a lookup fails before `load_index`.
         self._small: Once[MdbIndex] = Once()
 
     @staticmethod
     def parse(text: str) -> MdbKey:
+        """Parse `<hash>`, `xorb:<hash>` or `chunk:<hash>`; raise UsageError for anything else."""
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
             raise UsageError(f"no kind {short(kind)}; {_FORMS}")
@@ -139,30 +157,37 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
+        """Return the first object with this key; a trace continues into the xorbs if they can be found.
+
+        Raises:
+            KeyAbsent: There is none.
+            FormatError: A table or record on the way is damaged.
+        """
         ref = next(self._each(key, look), None)
         if ref is None:
             self._check_missed(key)
             raise KeyAbsent(str(key))
         if look.recording:
-            tell_content(self.file, ref, look)
+            describe_content(self.file, ref, look)
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
-        table, index, source = self.file.geometry.tables.get(key.kind), self.file.index, self.file.source
+        """Raise FormatError if a record has the hash but no table entry refers to it; makes no request."""
+        table, index, source = self.file.layout.tables.get(key.kind), self.file.index, self.file.source
         if table is None:
             return
         if index is None:
             if source.size > SMALL_SHARD or source.loaded(0, source.size) != ((0, source.size),):
                 return
-            index = self._small.get(lambda: load(source.read(0, source.size), self.file.geometry))
-        raw = protect(self.file.geometry.key, key.raw) if key.kind == CHUNK else key.raw
+            index = self._small.get(lambda: load(source.read(0, source.size), self.file.layout))
+        raw = protect(self.file.layout.key, key.raw) if key.kind == CHUNK else key.raw
         section = index.section(key.kind)
         records = section.entries if key.kind == CHUNK else section.headers
         same = np.flatnonzero((section.hashes[records] == np.frombuffer(raw, np.uint8)).all(axis=1))
         if len(same):
             at = int(records[same[0]])
             raise FormatError(
-                f"the {key.kind} lookup table does not lead to {shown_key(str(key))}, but a record has this hash: "
+                f"the {key.kind} lookup table does not refer to {shown_key(str(key))}, but a record has this hash: "
                 "the table is damaged",
                 span=Span("", section.byte_of(at), section.byte_of(at + 1)),
             )
@@ -171,6 +196,7 @@ class MdbLookup:
         return tuple(self._each(key, Look()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
+        """Return the row per key, vectorised; -1 if not found. Loads the index."""
         rows = np.full(len(keys), -1, np.int64)
         index = self.file.load()
         for kind in KINDS:
@@ -178,22 +204,22 @@ class MdbLookup:
             if not len(places):
                 continue
             plain = as_rows([keys[n].raw for n in places.tolist()])
-            found = index.rows_of(kind, protect_many(self.file.geometry.key, plain) if kind == CHUNK else plain)
+            found = index.rows_of(kind, protect_many(self.file.layout.key, plain) if kind == CHUNK else plain)
             if kind == CHUNK and index.keyed:
                 found = np.where(found < 0, index.rows_of(kind, plain), found)
             rows[places] = found
         return rows
 
     def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
-        geometry, plain = self.file.geometry, key.raw
-        raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
-        if key.kind == CHUNK and geometry.key != ZERO:
+        layout, plain = self.file.layout, key.raw
+        raw = protect(layout.key, plain) if key.kind == CHUNK else plain
+        if key.kind == CHUNK and layout.key != ZERO:
             look.step(
                 "Apply the HMAC key",
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
-                geometry.key_span,
-                why="Who has a chunk can compute its keyed hash and look it up; other readers do not learn its hash.",
+                layout.key_span,
+                why="A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
                 plain=to_text(plain),
                 stored=to_text(raw),
             )
@@ -207,7 +233,7 @@ class MdbLookup:
                 "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
                 "looked up as it is.",
                 why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
-                inputs=(geometry.key_span,),
+                inputs=(layout.key_span,),
             )
             yield from _matches(self.file, key.kind, plain, look)
 
@@ -217,19 +243,19 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     look.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-        why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
-        inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
+        why="Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always unique.",
+        inputs=(file.layout.key_span,) if kind == CHUNK and file.layout.key != ZERO else (),
         key=key,
         hash=to_text(raw),
     )
-    start, stop = file.geometry.section(kind)
+    start, stop = file.layout.section(kind)
     if stop - start <= RECORD_SIZE:
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
-        why = "A section without records cannot hold the key: there is nothing more to look at."
+        why = "A section without records cannot contain the key: the lookup ends here."
         look.step("Empty section", text, Span("", start, stop), why=why)
         return
-    table = file.geometry.tables.get(kind)
+    table = file.layout.tables.get(kind)
     hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
     for hit in hits:
         yield from _compare(file, kind, raw, hit, look)
@@ -270,7 +296,7 @@ def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Spa
         where = "before entry 0"
     elif first == table.count:
         where = f"after entry {first - 1}, the last"
-    text = f"No entry has this table key: it would stand {where}" if near else "No entry has this table key"
+    text = f"No entry has this table key: it would be {where}" if near else "No entry has this table key"
     return text, [table.span(at, at + 1) for at in near]
 
 
@@ -310,9 +336,9 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
 
 
 def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
-    places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
+    places, index = file.layout.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
-        table = file.geometry.tables.get(kind)
+        table = file.layout.tables.get(kind)
         span = table.span(hit.row, hit.row + 1) if table else None
         raise FormatError(f"entry {hit.row} of the {kind} lookup table points past the end of its section", span=span)
     header, place = places
@@ -360,8 +386,9 @@ def _after(span: Span, header: Span) -> Span:
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
+    """Return the header record and the record with the hash; usually one request. For a file both are its block."""
     if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), look)
         return data, data
     if place.start - header.start > FAR:
         return file.read(header.start, header.stop, look), file.read(place.start, place.stop, look)
@@ -371,7 +398,7 @@ def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) ->
 
 def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
     index, (span, place) = file.index, places
-    at, stop = span.start, file.geometry.section(kind)[1]
+    at, stop = span.start, file.layout.section(kind)[1]
     row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
     if kind == FILE:
 
@@ -390,7 +417,7 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
             raise Truncated(fault, span=Span("", at, stop))
         return xorb_ref(row, at, header)
     values = CAS_ENTRY.read_one(entry)
-    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.geometry.key != ZERO)
+    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.layout.key != ZERO)
 
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
@@ -401,7 +428,7 @@ def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
     if kind == CHUNK:
         return (
             f"All 32 bytes match: chunk {hit.chunk} of the xorb {ref.extras['xorb']}, which is {where}; "
-            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the plain xorb."
+            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the uncompressed xorb."
         )
     chunks = plural(ref.extras["chunks"], "chunk")
     return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."

@@ -1,6 +1,6 @@
-"""The objects of a shard: files, xorbs and chunks, in the order of their records.
+"""The objects of a shard: files, xorbs and chunks, in record order.
 
-What a shard holds of them are recipes: their bytes lie in xorbs, so all but empty files are external.
+The shard has only their recipes: the bytes are in xorbs, so all objects but empty files are external.
 """
 
 from __future__ import annotations
@@ -15,39 +15,51 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, block_fault
 from shardcore.formats.mdb.hashes import sha256_digest
 from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CAS_HEADER,
+    CHUNK,
+    FILE,
     FILE_ENTRY,
     FILE_HEADER,
     FILE_METADATA,
     FILE_VERIFICATION,
+    KINDS,
     RECORD_SIZE,
+    XORB,
     ChunkFlag,
     FileFlag,
+    block_fault,
 )
-from shardcore.formats.mdb.segments import Segments
+from shardcore.formats.mdb.segments import FileSegments
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
 RECIPE = "recipe"
-"""The part of a file or xorb that reports how it is put together, as JSON."""
+"""Part name of the recipe of a file or xorb, as JSON."""
 
 CODEC = "xorb"
 """Placeholder for the codec: each chunk of a xorb has its own."""
 
 BLOCK_GUESS = 65536
-"""Bytes that are read at once for the records of a file."""
+"""Bytes read at once for the records of a file."""
 
-# The operators of an enumeration cost microseconds, and every file needs two.
+# Plain integers: operators of an enumeration cost microseconds per file.
 _VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)` of the shard."""
+"""Function that reads the bytes `[start, stop)` of the shard."""
 
 
 @dataclass(frozen=True)
 class FileBlock:
+    """The records of one file, from offset `start` on.
+
+    `segments` are rows of `FILE_ENTRY`; `ranges` has a range hash per segment, shape `(n, 32)`. `ranges` and `sha256`
+    are None without verification entries or metadata.
+    """
+
     start: int
     header: dict[str, Any]
     segments: NDArray[Any]
@@ -65,6 +77,7 @@ class FileBlock:
 
     @property
     def references(self) -> int:
+        """Number of chunks in all segments; repeated chunks count each time."""
         ends, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
         return int(np.maximum(ends - starts, 0).sum())
 
@@ -84,11 +97,15 @@ class FileBlock:
         return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property
-    def segment_list(self) -> Segments:
-        return Segments(self.segments)
+    def segment_list(self) -> FileSegments:
+        return FileSegments(self.segments)
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
+    """Read the records of one file: one request up to some 1,300 records, otherwise two.
+
+    Raises Truncated if they exceed `limit`, the end of the File Info Section.
+    """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
     rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
     header = FILE_HEADER.values(rows[0])
@@ -110,7 +127,7 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
 
 
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
-    return read_file_block(file.read, ref.spans[0].start, file.geometry.file_info[1])
+    return read_file_block(file.read, ref.spans[0].start, file.layout.file_info[1])
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
@@ -169,6 +186,8 @@ def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: 
 
 
 class MdbObjects(Objects):
+    """All files, then all xorbs, then all chunks, in record order. Every access loads the index."""
+
     kinds = KINDS
     inner_kinds = frozenset({"xorb", "chunk"})
     codecs = (CODEC,)
@@ -184,6 +203,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of rows; `start` and `stop` are those of the records, as the content is in xorbs."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
@@ -248,14 +268,14 @@ class MdbObjects(Objects):
         if row < files + xorbs:
             number = row - files
             start = index.xorbs.byte_of(int(index.xorbs.headers[number]))
-            return xorb_ref(row, start, index.xorb_values(number))
+            return xorb_ref(row, start, CAS_HEADER.values(index.xorb_headers[number]))
         number = row - files - xorbs
         xorb = int(np.searchsorted(index.xorbs.bounds, number, "right")) - 1
         return chunk_ref(
             row,
             index.xorbs.byte_of(int(index.xorbs.entries[number])),
-            index.chunk_values(number),
-            index.xorb_values(xorb)["cas_hash"],
+            CAS_ENTRY.values(index.chunks[number]),
+            index.xorb_headers["cas_hash"][xorb].tobytes(),
             number - int(index.xorbs.bounds[xorb]),
             keyed=index.keyed,
         )

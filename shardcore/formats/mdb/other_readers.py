@@ -1,4 +1,4 @@
-"""Behaviour of the reference reader on damage, by its source."""
+"""Behaviour of hf-xet on damaged shards, from its source."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 
@@ -11,18 +11,18 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("mdb.name",),
             ReaderAnswer.IGNORES,
-            "A shard has no digest inside, and its name is not compared again.",
+            "A shard has no checksum inside, and its name is not checked.",
         ),
         Peer(
             _NAME,
             ("mdb.file-hash", "mdb.range-hash"),
             ReaderAnswer.WRONG,
-            "It follows segments as they stand and compares no hash: a segment of other chunks returns other bytes.",
+            "It follows segments without comparing hashes: a wrong segment returns wrong bytes.",
         ),
         Peer(
             _NAME,
             ("mdb.segment",),
             ReaderAnswer.REFUSES,
-            "It fails where no xorb is called so, or a range does not fit the chunks of the xorb.",
+            "It fails if no xorb has this name, or the range exceeds its chunks.",
         ),
     )

@@ -1,4 +1,4 @@
-"""Metadata of an object in a shard; and the location of its bytes in the xorbs, for a trace."""
+"""Recipe of an object as JSON, and the steps of a trace that follow it into the xorbs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from shardcore.codecs.xet.hashes import to_texts
 from shardcore.errors import ExternalMissing, ShardError, source_lost
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE
-from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, RECORD_SIZE
+from shardcore.formats.mdb.layout import CAS_ENTRY, FILE, FILE_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
@@ -22,16 +21,16 @@ from shardcore.model.text import sentence
 from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import Look
 
-TOLD_SEGMENTS = 16
-"""Segments of a file that a told lookup follows into their xorbs."""
+TRACED_SEGMENTS = 16
+"""FileSegments of a file that a trace follows into the xorbs."""
 
-TOLD_BYTES = 16 * 1024 * 1024
-"""Files of up to this many bytes are put together and checked by a told lookup."""
+TRACED_BYTES = 16 * 1024 * 1024
+"""Files of up to this many bytes are read and checked by a trace."""
 
 
 OPEN = "Open the xorb"
 XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, which store shared chunks once."
-CHECK_WHY = "Content is called by its hash, so a reader that has it can prove that it is the right one."
+CHECK_WHY = "Content is named by its hash, so a reader can verify the content that it received."
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
@@ -58,6 +57,7 @@ def _chunks(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[dict[s
 
 
 def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """Yield the recipe as JSON text in pieces: a recipe can have hundreds of thousands of entries."""
     name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
     if count <= AT_ONCE:
         yield indented(recipe_of(file, ref)).encode() + b"\n"
@@ -77,6 +77,7 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def indented(value: Any, level: int = 1) -> str:
+    """Return `json.dumps(value, indent=1)`; faster for many small values."""
     if isinstance(value, dict) and value:
         items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
     elif isinstance(value, list) and value:
@@ -87,17 +88,18 @@ def indented(value: Any, level: int = 1) -> str:
     return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
-def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def describe_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+    """Add steps for the content of an object; missing or corrupt xorbs are reported as steps, not raised."""
     if ref.kind == FILE:
-        _tell_file(file, ref, look)
+        _describe_file(file, ref, look)
     else:
-        reached = _tell_range(file, *chunks_of(ref), ref.spans[0], look)
+        reached = _describe_range(file, *chunks_of(ref), ref.spans[0], look)
         if look.described:
             look.elsewhere("record")
-        if reached and ref.size <= TOLD_BYTES:
-            _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+        if reached and ref.size <= TRACED_BYTES:
+            _describe_check(lambda: sum(map(len, stream(file, ref))), look)
     if look.described:
-        _tell_elsewhere(ref, look)
+        _describe_missing_xorbs(ref, look)
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
@@ -107,7 +109,7 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
     return tuple(part for part in parts if part.size)
 
 
-def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
+def _describe_missing_xorbs(ref: ObjectRef, look: Look) -> None:
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
@@ -116,7 +118,7 @@ def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
     )
 
 
-def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def _describe_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
         look.step(
@@ -128,25 +130,26 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         )
         return
     reached = True
-    for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
+    for number, segment in enumerate(block.segment_list[:TRACED_SEGMENTS]):
         place = block.entry_span(number)
         fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
         record = Fields(FILE_ENTRY, place.start, fields)
-        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
-    if len(block.segments) > TOLD_SEGMENTS:
-        more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
-        rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
+        reached &= _describe_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
+    if len(block.segments) > TRACED_SEGMENTS:
+        more = plural(len(block.segments) - TRACED_SEGMENTS, "more segment follows", "more segments follow")
+        rest = Span("", block.entry_span(TRACED_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
         look.step(
             "More segments",
             f"{more} in the same way; they are not listed.",
             why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
-    if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+    if reached and ref.size <= TRACED_BYTES:
+        _describe_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
+def _describe_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
+    """Add a step for a chunk range of a xorb; return whether the xorb could be read."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
@@ -162,7 +165,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     look.step(
         OPEN,
         f"In xorb {text[:16]}… {chunks} stored at bytes {ends_text(span.start, span.stop)} of its file, "
-        f"which decompress to bytes {ends_text(*unpacked)} of the plain xorb.",
+        f"which decompress to bytes {ends_text(*unpacked)} of the uncompressed xorb.",
         place,
         span,
         why=XORB_WHY,
@@ -182,7 +185,7 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Callable[[], int], look: Look) -> None:
+def _describe_check(read: Callable[[], int], look: Look) -> None:
     inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()

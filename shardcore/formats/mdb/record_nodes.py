@@ -1,4 +1,4 @@
-"""The nodes of the two sections of records: files with their segments, xorbs with their chunks."""
+"""Tree nodes of the two sections: files with segments, xorbs with chunks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text
-from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
+from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CHUNK,
+    FILE,
+    FILE_ENTRY,
+    FILE_HEADER,
+    RECORD_SIZE,
+    XORB,
+    ChunkFlag,
+    FileFlag,
+)
 from shardcore.formats.mdb.walk import RECORDS, RecordKind, WalkedSection
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
@@ -24,6 +33,8 @@ from shardcore.model.span import Span
 
 
 class Blocks(Extents):
+    """The blocks of a walked section, its end mark, and the unread rest up to byte `stop`."""
+
     def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int, xorbs: Xorbs) -> None:
         self.walked = walked
         self.xorbs = xorbs
@@ -36,10 +47,7 @@ class Blocks(Extents):
         if self._has_rest:
             starts = np.append(starts, walked.stop_byte)
         stops = np.append(starts[1:], stop)[: len(starts)]
-        super().__init__(starts, stops, self._describe)
-
-    def _describe(self, first: int, last: int) -> list[Node]:
-        return [self._node(number) for number in range(first, last)]
+        super().__init__(starts, stops, lambda first, last: [self._node(number) for number in range(first, last)])
 
     def _node(self, number: int) -> Node:
         span = Span("", int(self.starts[number]), int(self.stops[number]))
@@ -65,6 +73,7 @@ class Blocks(Extents):
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
     def runs(self, start: int, stop: int) -> Runs:
+        """Return the fields of all records in `[start, stop)`, by record kind: one block can be most of a file."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -73,7 +82,8 @@ class Blocks(Extents):
         return self._painted(first, last).clip(start, stop)
 
     def _painted(self, start: int, stop: int) -> Runs:
-        records = np.arange((start - self.walked.start) // RECORD_SIZE, min(self._record(stop), self.walked.stop))
+        first, last = (start - self.walked.start) // RECORD_SIZE, -(-(stop - self.walked.start) // RECORD_SIZE)
+        records = np.arange(first, min(last, self.walked.stop))
         kinds = self.walked.kinds[records]
         parts = []
         for kind in np.unique(kinds).tolist():
@@ -87,9 +97,6 @@ class Blocks(Extents):
         if self._has_rest and stop > self.walked.stop_byte:
             parts.append(Runs.of([self.walked.stop_byte], [stop], FieldRole.UNKNOWN, 0))
         return Runs.join(parts).sorted()
-
-    def _record(self, byte: int) -> int:
-        return -(-(byte - self.walked.start) // RECORD_SIZE)
 
 
 def _record_node(name: str, record: Record, stored: Any, start: int, **more: Any) -> Node:

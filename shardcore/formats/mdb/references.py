@@ -1,4 +1,4 @@
-"""References to bytes of a xorb that a shard describes."""
+"""References from a shard to bytes in a xorb."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import numpy as np
 from shardcore.codecs.xet.hashes import from_text
 from shardcore.errors import ShardError, source_lost
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import XORB
-from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.layout import RECORD_SIZE, XORB
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.model.references import Reference, ReferenceCollector
 from shardcore.model.source_name import SourceName
@@ -16,6 +15,7 @@ from shardcore.model.span import Span
 
 
 def gather(file: MdbFile, into: ReferenceCollector) -> None:
+    """Collect the chunk records and segments that refer to a range of a xorb; nothing before the index is loaded."""
     index, name = file.index, SourceName.parse(into.span.source)
     if index is None or not name.path.startswith(SPAN_PREFIX) or name.stretches:
         return

@@ -1,4 +1,4 @@
-"""A shard again with its chunk hashes under an HMAC key, and another expiry; all else stays byte for byte."""
+"""Rekeying: copies a shard with its chunk hashes under an HMAC key, or with another expiry."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, words
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.mdb.geometry import CHUNK
 from shardcore.formats.mdb.hashes import protect_many
-from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
+from shardcore.formats.mdb.layout import CHUNK, CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
 from shardcore.formats.mdb.times import expiry_field, read_key, read_time
 from shardcore.writing.in_place import check_other_file
 from shardcore.writing.output import Output
@@ -25,6 +24,19 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
+    """Write a copy of a shard under an HMAC key, with another expiry, or both; all other bytes stay the same.
+
+    Args:
+        shard: The shard; it does not change.
+        target: Path of the new file.
+        key: The HMAC key, 64 hex digits; empty to keep the chunk hashes.
+        expiry: An ISO date, Unix seconds or `none`; empty to keep the expiry.
+        force: Replace an existing file.
+
+    Raises:
+        UsageError: Nothing to change, the shard is keyed already or has no footer, or the target is not allowed.
+        FormatError: The shard is damaged.
+    """
     if not key and not expiry:
         raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")
     check_other_file(shard.source, target)
@@ -54,20 +66,21 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
         fields["chunk_hash_hmac_key"] = key
         _protect(file, data, key)
     if expiry:
-        full = bool(file.geometry.tables)
+        full = bool(file.layout.tables)
         fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
     data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
     return data.tobytes()
 
 
 def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
+    """Key the chunk hashes in `data`, and sort the chunk lookup table by the new keys."""
     index = file.load()
-    start, stop = file.geometry.cas_info
+    start, stop = file.layout.cas_info
     section = data[start:stop].reshape(-1, RECORD_SIZE)
     entries = index.xorbs.entries
     if len(entries):
         section[entries, :SIZE] = protect_many(key, np.ascontiguousarray(section[entries, :SIZE]))
-    table = file.geometry.tables.get(CHUNK)
+    table = file.layout.tables.get(CHUNK)
     if table is None:
         return
     rows = index.table_rows(CHUNK).copy()

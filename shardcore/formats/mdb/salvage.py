@@ -1,7 +1,6 @@
-"""Salvage of a damaged MDB shard: its sections are records that need neither tables nor footer.
+"""Recovery from a damaged shard: the sections can be read without tables and footer.
 
-A shard holds no contents: a file is saved as what the xorbs within reach make of it, which its hashes vouch for, or
-else as its recipe. Where the header is damaged, the records are read as they follow it.
+A file is recovered from its xorbs, checked by its hashes, or else as its recipe. A damaged header is replaced.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
-from shardcore.formats.mdb.geometry import CHUNK, FILE
-from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
+from shardcore.formats.mdb.layout import CHUNK, FILE, FOOTER_SIZE, HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef
@@ -21,7 +19,6 @@ from shardcore.shards.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
-_FOOTER = 200
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -29,10 +26,9 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     if isinstance(shard, MdbShard):
         yield from _records(damaged, shard, without_index=shard.damage is not None)
         return
-    size = damaged.source.size
-    if size < HEADER.size:
+    if damaged.source.size < HEADER.size:
         return
-    for footer in (_FOOTER, 0):
+    for footer in (FOOTER_SIZE, 0):
         head = HEADER.pack(tag=TAG, version=HEADER_VERSION, footer_size=footer)
         with damaged.reopen(PatchedSource(damaged.source, [Change.overwrite(0, head)])) as mended:
             if isinstance(mended, MdbShard) and len(mended.objects):
@@ -52,11 +48,12 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
         if content:
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
-            pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
+            pieces, by, name = partial(recipe_pieces, shard.file, ref), "", f"{name.replace(':', '-')}.recipe.json"
         yield SalvagedObject(ref.key, name, ref.spans, pieces, by, without_index=without_index)
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
+    """Return whether all xorbs of a file exist, caching the missing ones in `away`; a corrupt xorb exists."""
     segments = ref.extras["segments"]
     if not len(segments):
         return True
@@ -74,7 +71,3 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
         except ShardError:
             return True
     return True
-
-
-def _recipe(shard: MdbShard, ref: ObjectRef) -> Iterator[bytes]:
-    yield from recipe_pieces(shard.file, ref)

@@ -1,4 +1,4 @@
-"""The segments of a file, as mappings that are created when the user looks: a file can have hundreds of thousands."""
+"""FileSegments of a file as lazily created mappings: a file can have hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
-"""Segments that are made at a time when all are requested."""
+"""FileSegments created per batch during iteration."""
 
 
-class Segments(Sequence[dict[str, Any]]):
+class FileSegments(Sequence[dict[str, Any]]):
+    """Sequence over rows of `FILE_ENTRY`; each item has `xorb`, `start`, `end` (chunks, half-open) and `bytes`."""
+
     def __init__(self, rows: NDArray[Any]) -> None:
         self._rows = rows
 
@@ -28,8 +30,8 @@ class Segments(Sequence[dict[str, Any]]):
 
     def __getitem__(self, number: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
         if isinstance(number, slice):
-            return _told(self._rows[number])
-        return _told(self._rows[range(len(self))[number] :][:1])[0]
+            return _mappings(self._rows[number])
+        return _mappings(self._rows[range(len(self))[number] :][:1])[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for first in range(0, len(self), AT_ONCE):
@@ -44,8 +46,8 @@ class Segments(Sequence[dict[str, Any]]):
         return f"<{len(self)} segments>"
 
 
-def _told(rows: NDArray[Any]) -> list[dict[str, Any]]:
-    # Most segments lie in few xorbs: one text for each.
+def _mappings(rows: NDArray[Any]) -> list[dict[str, Any]]:
+    # Most segments are in few xorbs: equal texts are shared.
     known: dict[str, str] = {}
     xorbs = [known.setdefault(text, text) for text in to_texts(rows["cas_hash"])]
     rest = (rows[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes"))

@@ -1,4 +1,4 @@
-"""The bytes of a shard from what it states: the inverse of walking its sections, from the same layout."""
+"""Bytes of a shard from its contents; the inverse of `walk`, from the same layout."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ FLAGS = FileFlag.WITH_VERIFICATION | FileFlag.WITH_METADATA_EXT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipes:
+    """Contents of a shard, in any order; every file has verification entries and metadata.
+
+    Hashes have shape `(n, 32)`; those of chunks are not keyed. `segments` are rows of `FILE_ENTRY`, `chunks` rows of
+    `CAS_ENTRY`; `counts` and `chunk_counts` are the numbers that belong to each file and xorb.
+    """
+
     files: HashArray
     sha256s: HashArray
     counts: NDArray[np.int64]
@@ -49,14 +55,15 @@ class Recipes:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FooterValues:
+    """Footer fields that are not offsets: HMAC key (zero: none), creation (0: not recorded), expiry (None: never)."""
+
     key: bytes = ZERO
     created: int = 0
     expiry: int | None = None
 
 
-NO_FACTS = Facts()
-"""No key, no time, no end."""
+EMPTY_FOOTER = FooterValues()
 
 
 def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> int:
@@ -67,9 +74,10 @@ def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> in
     return size if form == UPLOAD else size + FOOTER_SIZE
 
 
-def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
+def build(recipes: Recipes, form: str, values: FooterValues = EMPTY_FOOTER) -> bytes:
+    """Return the bytes of a shard, files and xorbs sorted by hash; the upload form ignores `values`."""
     file_part, file_starts = _file_section(recipes)
-    cas_part, cas_starts = _cas_section(recipes, facts.key, eligible=form == MINIMAL)
+    cas_part, cas_starts = _cas_section(recipes, values.key, eligible=form == MINIMAL)
     head = HEADER.pack(footer_size=0 if form == UPLOAD else FOOTER_SIZE)
     sections = [head, file_part, cas_part]
     if form == UPLOAD:
@@ -78,7 +86,7 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
     at = places[-1] + len(cas_part)
     tables: list[bytes] = [b"", b"", b""]
     if form == FULL:
-        tables = _tables(recipes, facts.key, file_starts, cas_starts)
+        tables = _tables(recipes, values.key, file_starts, cas_starts)
     lookups = []
     for table in tables:
         lookups.append(at)
@@ -91,9 +99,9 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
         xorb_lookup_num_entry=len(tables[1]) // XORB_LOOKUP.size,
         chunk_lookup_offset=lookups[2],
         chunk_lookup_num_entry=len(tables[2]) // CHUNK_LOOKUP.size,
-        chunk_hash_hmac_key=facts.key,
-        shard_creation_timestamp=facts.created,
-        shard_key_expiry=expiry_field(facts.expiry, for_ever=form == FULL),
+        chunk_hash_hmac_key=values.key,
+        shard_creation_timestamp=values.created,
+        shard_key_expiry=expiry_field(values.expiry, for_ever=form == FULL),
         materialized_bytes=int(recipes.segments["unpacked_segment_bytes"].sum(dtype=np.int64)),
         stored_bytes=int(recipes.chunks["unpacked_segment_bytes"].sum(dtype=np.int64)),
         footer_offset=at,
@@ -102,11 +110,13 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
 
 
 def by_hash(hashes: HashArray) -> NDArray[np.int64]:
+    """Return the sort order by text form, which is the numeric order of the four words."""
     w = words(hashes)
     return np.lexsort((w[:, 3], w[:, 2], w[:, 1], w[:, 0]))
 
 
 def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[np.int64]) -> bytes:
+    """Return the chunk lookup table, sorted by key, record, chunk; `hashes` are as stored, in record order."""
     rows = np.zeros(len(hashes), CHUNK_LOOKUP.dtype)
     rows["key"] = words(hashes)[:, 0]
     rows["index"] = np.repeat(headers, counts)
@@ -115,6 +125,7 @@ def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[n
 
 
 def _file_section(recipes: Recipes) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the File Info Section, and the header record of each file, both in hash order."""
     order = by_hash(recipes.files)
     counts = recipes.counts[order]
     steps = 2 + 2 * counts
@@ -150,6 +161,7 @@ def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes
 
 
 def _first_chunks(recipes: Recipes) -> NDArray[np.int64]:
+    """Return the row of the first chunk of each file, if the shard describes its xorb (eligible for global dedup)."""
     known = {raw.tobytes(): number for number, raw in enumerate(recipes.xorbs)}
     bounds = np.cumsum(recipes.chunk_counts) - recipes.chunk_counts
     firsts = (np.cumsum(recipes.counts) - recipes.counts)[recipes.counts > 0]
@@ -182,6 +194,7 @@ def _gathered(counts: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions 0, 1, 2, … within each of some concatenated lists."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -1,4 +1,4 @@
-"""An MDB shard: how it is recognised and opened, and what it answers."""
+"""Detecting and opening MDB shards, and the shard object."""
 
 from __future__ import annotations
 
@@ -13,9 +13,19 @@ from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.mdb.content import fetch_chunks, read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
-from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
+from shardcore.formats.mdb.layout import (
+    FOOTER_SIZE,
+    FOOTER_VERSION,
+    HEADER,
+    NO_EXPIRY,
+    SENTENCES,
+    TAG,
+    TAG_TEXT,
+    locate,
+    read_footer,
+    read_header,
+)
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
@@ -42,12 +52,14 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 SMALL = 65536
-"""Shards of up to this many bytes are whole in what was fetched to recognise them."""
+"""Shards of up to this many bytes are in memory after detection."""
 
 _WHY = "tag HFRepoMetaData"
 
 
 class MdbShard(FileShard):
+    """An opened MDB shard; `shares_xorbs` if a data set owns its xorbs and closes them."""
+
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -59,7 +71,7 @@ class MdbShard(FileShard):
 
     def __init__(self, file: MdbFile) -> None:
         super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
-        self.version = str(file.geometry.header["version"])
+        self.version = str(file.layout.header["version"])
         self.why = f"{_WHY}, {self.flavour}"
 
     @property
@@ -68,11 +80,12 @@ class MdbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
+        """Error that hides objects; a section that breaks off is reported once the index is loaded."""
         return self.file.damage
 
     @property
     def fields(self) -> dict[str, Value]:
-        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.geometry.header.items()}
+        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.layout.header.items()}
         fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
         return fields
 
@@ -90,6 +103,7 @@ class MdbShard(FileShard):
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the content from the xorbs; every stored hash is checked."""
         return stream(self.file, ref)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
@@ -100,6 +114,7 @@ class MdbShard(FileShard):
         return True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Read a range of the content; only the chunks that overlap it are read and decompressed."""
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has more than {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
@@ -115,15 +130,17 @@ class MdbShard(FileShard):
 
     @property
     def settings(self) -> dict[str, Any]:
+        """The expiry in Unix seconds, and whether there is an HMAC key, which a rewrite would lose."""
         settings: dict[str, Any] = {}
-        if (expiry := (self.file.geometry.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
+        if (expiry := (self.file.layout.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
             settings["expiry"] = str(expiry)
-        if self.file.geometry.key != ZERO:
+        if self.file.layout.key != ZERO:
             # The key itself is not written into a manifest.
             settings["footer"] = {"chunk_hash_hmac_key": True}
         return settings
 
     def reading_all(self) -> XorbFetch:
+        """Return the context for reading all files: a xorb of which at least half is needed is fetched whole."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
 
@@ -139,6 +156,7 @@ class MdbShard(FileShard):
             self.file.xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:
+        """Return `xorb:<hash>`, a xorb, or `xorb:<hash>@start-stop`, one of its chunks, decompressed."""
         return self.file.xorbs.part(name) or super()._part(name)
 
 
@@ -160,6 +178,11 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
+    """Open a shard with two reads, the first and the last bytes; without a footer, read it whole.
+
+    Raises:
+        FormatError: Header or footer are invalid.
+    """
     size = source.size
     head = source.head(HEADER.size)
     if len(head) == HEADER.size and head.startswith(TAG):
@@ -172,28 +195,32 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
     xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)
     if not header["footer_size"]:
         index = discover(read_whole(source, context.progress), header, size)
-        return MdbShard(MdbFile(source.base, index.geometry, {}, xorbs, index=index))
+        return MdbShard(MdbFile(source.base, index.layout, {}, xorbs, index=index))
     try:
         footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
-        geometry = locate(size, header, footer)
+        layout = locate(size, header, footer)
     except FormatError as error:
         file = _without_footer(source, header, xorbs, error, context.progress)
         if file.footer_damage is not None and not context.partial:
             raise
         return MdbShard(file)
-    # The head that was fetched to recognise the shard is all of a small one.
-    index_now = load(source.read(0, size), geometry) if size <= SMALL else None
-    return MdbShard(MdbFile(source.base, geometry, footer, xorbs, index=index_now))
+    # A small shard is in memory already, from detection.
+    index_now = load(source.read(0, size), layout) if size <= SMALL else None
+    return MdbShard(MdbFile(source.base, layout, footer, xorbs, index=index_now))
 
 
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
+    """Open a shard whose footer is invalid: the end marks show where the sections end.
+
+    The last 200 bytes count as a footer only if its version or `footer_offset` is right.
+    """
     data = read_whole(source, progress)
     index = discover(data, header, len(data))
     if index.damage is None and index.xorbs.stop_byte == len(data):
-        # Clients wrote uploads so until late 2025: the header states a footer that they left out.
-        return MdbFile(source.base, index.geometry, {}, xorbs, index=index)
+        # Until late 2025, clients uploaded shards whose header declares a footer that does not exist.
+        return MdbFile(source.base, index.layout, {}, xorbs, index=index)
     try:
         footer = read_footer(data, len(data))
     except FormatError:
@@ -201,4 +228,4 @@ def _without_footer(
     if footer and footer["version"] != FOOTER_VERSION and footer["footer_offset"] != len(data) - FOOTER_SIZE:
         footer = {}
     index = discover(data, header, len(data) - (FOOTER_SIZE if footer else 0))
-    return MdbFile(source.base, index.geometry, footer, xorbs, index=index, footer_damage=damage)
+    return MdbFile(source.base, index.layout, footer, xorbs, index=index, footer_damage=damage)

@@ -1,4 +1,4 @@
-"""Data that the drawings of a shard share: its index, the file they are about, and the segments of a xorb."""
+"""Data shared by the drawings of a shard: index, current file, users of a xorb."""
 
 from __future__ import annotations
 
@@ -11,27 +11,31 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.layout import FILE
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.model.drawing import Control, ControlKind
 
 AT_ONCE = 1 << 18
-"""Bytes of the largest shard whose controls are made before something is drawn."""
+"""Up to this size in bytes, a shard has controls before its first drawing."""
 
 
 MOST_KEPT = 16
-"""Xorbs whose segments are remembered."""
+"""Number of xorbs whose users are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
+    """Bytes of segments in listed xorbs, of segments in other xorbs, and of distinct listed chunks."""
+
     described: int
     elsewhere: int
     stored: int
 
 
 class MdbScene:
+    """A shard and the key that its drawings are about; `opened` opens the file on first use."""
+
     def __init__(self, opened: Callable[[], MdbFile], key: MdbKey | None, ready: MdbFile | None = None) -> None:
         self._opened = opened
         self._ready = ready
@@ -53,6 +57,7 @@ class MdbScene:
 
     @cached_property
     def number(self) -> int:
+        """The file drawn first: the requested one, or one that uses the requested xorb or chunk."""
         index, row = self.index, self.row
         files = index.counts[0]
         if 0 <= row < files:
@@ -68,6 +73,7 @@ class MdbScene:
 
     @cached_property
     def place(self) -> tuple[int, int]:
+        """Number of the requested xorb, and of the requested chunk in it; -1 for none."""
         index, row = self.index, self.row
         files, xorbs, _ = index.counts
         if row < files + xorbs:
@@ -78,6 +84,7 @@ class MdbScene:
 
     @property
     def controls(self) -> tuple[Control, ...]:
+        """The choice of a file; none for one file, or for a large shard before its first drawing."""
         known = self._ready.index if self._ready is not None else None
         if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
             return ()
@@ -112,6 +119,7 @@ class MdbScene:
         return self._users[xorb]
 
     def users_of(self, xorb: bytes, first: int, last: int) -> NDArray[np.int64]:
+        """Return the segments that use any of the chunks `[first, last)` of a xorb."""
         users, (starts, stops) = self.users(xorb), self.edges
         return users[(starts[users] < last) & (stops[users] > first)]
 

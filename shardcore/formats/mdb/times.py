@@ -1,4 +1,4 @@
-"""Keys and times of a shard as people write them, and as stored in its footer."""
+"""Text forms of HMAC keys and times, and their values in the footer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shardcore.model.text import short
 
 
 def read_key(text: str) -> bytes:
+    """Return the HMAC key from 64 hex digits; all zero for an empty text."""
     if not text:
         return ZERO
     try:
@@ -25,6 +26,7 @@ def read_key(text: str) -> bytes:
 
 
 def read_time(name: str, text: str) -> int | None:
+    """Return Unix seconds from an ISO date (UTC by default) or a number; None for an expiry of `none` or ""."""
     if text in ("", "none") and name == "expiry":
         return None
     try:
@@ -42,6 +44,7 @@ def read_time(name: str, text: str) -> int | None:
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
+    """Return `shard_key_expiry`; without an expiry all bits one if `for_ever`, else 0 (not recorded)."""
     if expiry is None:
         return NO_EXPIRY if for_ever else 0
     return expiry

@@ -1,4 +1,4 @@
-"""The node tree of a shard: header, records, lookup tables whose every row is a link, footer."""
+"""Node tree of a shard: header, records, lookup tables, footer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE_INFO, SENTENCES, XORB_INFO, LookupTable, MdbGeometry
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
+from shardcore.formats.mdb.layout import (
+    FILE_INFO,
+    FOOTER,
+    FOOTER_SIZE,
+    HEADER,
+    NO_EXPIRY,
+    RECORD,
+    RECORD_SIZE,
+    SENTENCES,
+    XORB_INFO,
+    LookupTable,
+    MdbLayout,
+)
 from shardcore.formats.mdb.record_nodes import Blocks
 from shardcore.formats.mdb.walk import WalkedSection
 from shardcore.model.children import RecordTable, field_nodes, grouped, section_nodes
@@ -28,17 +39,17 @@ class MdbTree:
         self.file = file
 
     def root(self) -> Node:
-        file, geometry, index = self.file, self.file.geometry, self.file.index
+        file, layout, index = self.file, self.file.layout, self.file.index
         makers: dict[str, Callable[[Section], Node]] = {
-            "header": lambda s: header_node(geometry.header),
-            "footer": lambda s: footer_node(file.footer_fields, geometry),
+            "header": lambda s: header_node(layout.header),
+            "footer": lambda s: footer_node(file.footer_fields, layout),
             FILE_INFO: lambda s: _records_node(s, file, index.files if index else None, index),
             XORB_INFO: lambda s: _records_node(s, file, index.xorbs if index else None, index),
         }
-        for kind, table in geometry.tables.items():
+        for kind, table in layout.tables.items():
             makers[f"{kind} lookup"] = partial(_lookup_node, file, table)
         error = str(file.footer_damage) if file.footer_damage else ""
-        span, kids = Span("", 0, geometry.size), section_nodes(file.sections, makers)
+        span, kids = Span("", 0, layout.size), section_nodes(file.sections, makers)
         return Node(file.source.name, span, text=f"Xet MDB shard, {file.flavour}", error=error, children=kids)
 
 
@@ -48,14 +59,14 @@ def header_node(header: dict[str, Any]) -> Node:
     return Node("header", span, doc=SENTENCES["header"], children=field_nodes(HEADER, header, 0, texts=texts))
 
 
-def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
-    start = geometry.size - FOOTER_SIZE
+def footer_node(footer: dict[str, Any], layout: MdbLayout) -> Node:
+    start = layout.size - FOOTER_SIZE
     targets = {
-        "file_info_offset": Span("", *geometry.file_info),
-        "cas_info_offset": Span("", *geometry.cas_info),
-        "footer_offset": Span("", start, geometry.size),
+        "file_info_offset": Span("", *layout.file_info),
+        "cas_info_offset": Span("", *layout.cas_info),
+        "footer_offset": Span("", start, layout.size),
     }
-    for kind, table in geometry.tables.items():
+    for kind, table in layout.tables.items():
         targets[f"{kind}_lookup_offset"] = Span("", table.start, table.stop)
     texts = {
         "chunk_hash_hmac_key": "none" if footer["chunk_hash_hmac_key"] == ZERO else footer["chunk_hash_hmac_key"].hex(),
@@ -65,10 +76,10 @@ def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
     sums = {
         f"{kind}_lookup_num_entry": f"{product_text(table.count, 'entry', table.record.size)}"
         f" = {plural(table.count * table.record.size, 'byte')}"
-        for kind, table in geometry.tables.items()
+        for kind, table in layout.tables.items()
     }
-    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if geometry.footer else None, sums=sums)
-    return Node("footer", Span("", start, geometry.size), doc=SENTENCES["footer"], children=fields)
+    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if layout.footer else None, sums=sums)
+    return Node("footer", Span("", start, layout.size), doc=SENTENCES["footer"], children=fields)
 
 
 def date_text(seconds: int) -> str:
@@ -81,6 +92,7 @@ def date_text(seconds: int) -> str:
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
+    """Return a key expiry as text ("Shard Key Expiry"); `now` defaults to the clock."""
     if seconds == NO_EXPIRY:
         return "never expires"
     if seconds == 0:
@@ -97,7 +109,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
 
     def describe(number: int, row: Any) -> Node:
         values = table.record.values(row)
-        places = file.geometry.entry_places(table.kind, values["index"], values.get("chunk", -1))
+        places = file.layout.entry_places(table.kind, values["index"], values.get("chunk", -1))
         # In the tables of files and xorbs both places are the header, and there is no field `chunk`.
         targets = dict(zip(("index", "chunk"), places or (), strict=False))
         span = table.span(number, number + 1)

@@ -1,4 +1,4 @@
-"""Verification of a shard: what each depth checks is stored in `docs/formats/mdb.md`."""
+"""Verification of a shard; `docs/formats/mdb.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import from_text, to_text, tree_roots
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
-from shardcore.formats.mdb.index import MISNAMED, MdbIndex
+from shardcore.formats.mdb.index import MISNAMED, MdbIndex, block_sums
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_HEADER,
+    CHUNK,
+    FILE,
     FILE_HEADER,
     FILE_METADATA,
     FILE_VERIFICATION,
     FOOTER,
     FOOTER_SIZE,
     HEADER,
+    KINDS,
     NO_EXPIRY,
     RECORD_SIZE,
+    XORB,
     FileFlag,
+    descents,
 )
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
@@ -40,10 +44,10 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 CHUNKS_AT_ONCE = 1 << 17
-"""Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
+"""Chunk hashes gathered per batch; files may repeat chunks many times."""
 
 LISTED = MAX_PER_CODE - 1
-"""Findings of one kind that are made one by one; the rest is one finding with their number."""
+"""Findings listed per code; one more finding counts the rest."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
@@ -74,7 +78,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
 
 
 def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
+    stops = {True: index.layout.file_info[1], False: index.layout.cas_info[1]}
     for section in (index.files, index.xorbs):
         stop = stops[section.files]
         if section.problem:
@@ -96,6 +100,7 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, code: str) -> Iterator[int]:
+    """Yield the first numbers; add one finding with the count of the others."""
     yield from numbers[:LISTED].tolist()
     if len(numbers) > LISTED:
         findings.add(
@@ -127,7 +132,7 @@ def _check_reserved(section: WalkedSection, findings: Findings) -> None:
 
 def _check_tables(index: MdbIndex, findings: Findings) -> None:
     counts = dict(zip(KINDS, index.counts, strict=True))
-    for kind, table in index.geometry.tables.items():
+    for kind, table in index.layout.tables.items():
         for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
             message = (
                 f"entry {at} of the {kind} lookup table has a lower table key than the one before: searches miss it"
@@ -135,7 +140,7 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.table-order", table.span(at, at + 1), message)
         for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
             what = "chunk" if kind == CHUNK else f"{kind} header"
-            message = f"entry {at} of the {kind} lookup table points at no {what} with its table key"
+            message = f"entry {at} of the {kind} lookup table does not refer to a {what} with its table key"
             findings.error("mdb.table-row", table.span(at, at + 1), message)
         if table.count != counts[kind]:
             span = Span("", table.start, table.stop)
@@ -181,6 +186,7 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
+    """Check the SHA-256 of files without segments, whose content is never read."""
     flags = section.rows(FILE_HEADER)["file_flags"][section.headers]
     empty = (section.counts == 0) & ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0)
     records = section.ends[empty] - 1
@@ -226,14 +232,14 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    footer = index.geometry.footer
+    footer = index.layout.footer
     if footer is None:
-        if index.geometry.header["footer_size"] and file.footer_damage is None:
+        if index.layout.header["footer_size"] and file.footer_damage is None:
             at = HEADER.offsets["footer_size"]
             message = "footer_size is 200 and no footer follows, as clients wrote uploads until late 2025"
             findings.note("mdb.footer-size", Span("", at, HEADER.size), message)
         return
-    start = index.geometry.size - FOOTER_SIZE
+    start = index.layout.size - FOOTER_SIZE
     sums = {
         "stored_bytes_on_disk": int(index.xorb_headers["num_bytes_on_disk"].sum(dtype=np.int64)),
         "materialized_bytes": int(index.file_sizes.sum()),
@@ -263,6 +269,7 @@ def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield half-open ranges of blocks with about `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before each."""
     first, count = 0, len(totals) - 1
     while first < count:
         last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
@@ -293,14 +300,15 @@ def _check_roots(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progress) -> None:
+    """Check range and file hashes of files whose xorbs are all described in this shard, within the work limit."""
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
-    # A small shard may name the same chunks a million times over.
-    large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
+    # Even a small shard may name the same chunks a million times.
+    large = block_sums(spans, section.bounds) > most_references(index.layout.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
-    work = ContentBudget(index.geometry.size)
+    work = ContentBudget(index.layout.size)
     for first, last in _batches(per_file):
         if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
             work.unchecked = len(section.headers) - first
@@ -311,12 +319,8 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     work.report(findings, "mdb.unchecked")
 
 
-def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    totals = np.concatenate([[0], np.cumsum(values)])
-    return np.diff(totals[bounds])
-
-
 def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
+    """Check the files `[first, last)`; `known` masks the segments with known chunk hashes."""
     section = index.files
     low, high = int(section.bounds[first]), int(section.bounds[last])
     segments = low + np.flatnonzero(known[low:high])

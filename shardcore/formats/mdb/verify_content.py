@@ -1,4 +1,4 @@
-"""Verification with the xorbs at hand: every chunk, range, file and SHA-256 from the bytes themselves."""
+"""Verification of the content: chunks, ranges, files and SHA-256 from the bytes in the xorbs."""
 
 from __future__ import annotations
 
@@ -20,27 +20,32 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 REFERENCE_COST = 256
-"""Cost of a chunk each time a file names it, as bytes that could be decompressed in the same time."""
+"""Cost per chunk reference, in bytes decompressed in the same time."""
 
 SEGMENT_COST = 16 << 10
-"""Cost of a segment besides its chunks: its xorb is looked up and opened."""
+"""Cost per segment: finding and opening its xorb."""
 
 LOOKED_FOR = 1000
-"""Xorbs that are looked for where none of them is there."""
+"""Xorbs searched in vain before the search stops."""
 
 
 def most_references(size: int) -> int:
+    """Return how many chunks a file may name to be checked: their hashes are in memory at once."""
     return 200_000 + size // 16
 
 
 def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> int:
+    """Read every file, then the chunks that no file uses; missing xorbs become notes.
+
+    Returns the number of files, xorbs and chunks whose bytes were hashed or that have none.
+    """
     used = np.zeros(len(index.chunks), bool)
     lost_segments, lost_xorbs = _out_of_reach(file, index, findings)
     files, xorbs, _ = index.counts
     lost = np.concatenate([[0], np.cumsum(lost_segments)])[index.files.bounds]
     checked = ~index.damaged_files & (index.files.counts > 0) & (np.diff(lost) == 0)
     references = np.diff(np.concatenate([[0], np.cumsum(index.segment_lengths)])[index.files.bounds])
-    most, work = most_references(index.geometry.size), ContentBudget(index.geometry.size)
+    most, work = most_references(index.layout.size), ContentBudget(index.layout.size)
     done = int(np.count_nonzero(index.damaged_files | (index.files.counts == 0)))
     for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)
@@ -65,19 +70,22 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    named = [index.segments["cas_hash"], index.xorb_headers["cas_hash"]]
-    whole = np.ascontiguousarray(np.concatenate(named)).view("S32").ravel()
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    """Return masks of the segments and xorbs whose xorb is missing; each xorb is searched once.
+
+    After `LOOKED_FOR` misses with hardly any hit, the others count as missing.
+    """
+    named = np.concatenate([index.segments["cas_hash"], index.xorb_headers["cas_hash"]])
+    _, first, inverse = np.unique(named.view("S32").ravel(), return_index=True, return_inverse=True)
     missing = np.zeros(len(first), np.bool_)
     found = 0
     order = np.argsort(first)
     for at, place in enumerate(order.tolist()):
-        text = to_text(_row(named, int(first[place])))
+        text = to_text(named[first[place]].tobytes())
         if at - found >= LOOKED_FOR and LOOKED_FOR * found <= at:
             missing[order[at:]] = True
             more = plural(len(order) - at, "more xorb is", "more xorbs are")
             findings.note(
-                "mdb.xorb-missing", None, f"{more} named; as hardly any of those before is there, none was looked for"
+                "mdb.xorb-missing", None, f"{more} named but not searched for, as nearly all before are missing"
             )
             break
         try:
@@ -89,12 +97,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
         except FormatError:
             found += 1
     lost = missing[inverse.ravel()]
-    return lost[: len(named[0])], lost[len(named[0]) :]
-
-
-def _row(parts: list[NDArray[np.uint8]], number: int) -> bytes:
-    first = len(parts[0])
-    return bytes((parts[0][number] if number < first else parts[1][number - first]).tobytes())
+    return lost[: len(index.segments)], lost[len(index.segments) :]
 
 
 def _check_file(
@@ -121,7 +124,8 @@ def _check_file(
 
 
 def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], findings: Findings) -> None:
-    text = to_text(index.xorb_values(number)["cas_hash"])
+    """Compare the records of a xorb with the xorb; chunks not yet `used` are decompressed."""
+    text = to_text(index.xorb_headers["cas_hash"][number].tobytes())
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
     place = Span("", at, at + RECORD_SIZE)
@@ -132,7 +136,7 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
         hashes = _hashes(file, xorb, text, used[first:last], place)
-    except ExternalMissing:  # it went away meanwhile
+    except ExternalMissing:  # it was removed meanwhile
         findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
         return
     except FormatError as error:
@@ -140,7 +144,7 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
         return
     section = index.xorbs
     records = section.entries[first:last]
-    stored = protect_many(index.geometry.key, hashes)
+    stored = protect_many(index.layout.key, hashes)
     wrong = (stored != section.hashes[records]).any(axis=1)
     wrong |= xorb.chunk_sizes != index.chunks["unpacked_segment_bytes"][first:last]
     for record in records[wrong].tolist():

@@ -1,8 +1,7 @@
-"""The two sections of a shard, walked once: which record is what, as NumPy columns.
+"""Walking the two sections of a shard: the kind of every record, as NumPy columns.
 
-A section is a run of blocks, each a header record and the records that belong to it, closed by an end mark. Only
-the step from one header to the next depends on the step before; everything else is computed for all records at
-once. A section that breaks off keeps its complete blocks.
+A section is a sequence of blocks (a header and its records) with an end mark. Only the walk from header to header
+is sequential; the rest is vectorised. A section that breaks off keeps its complete blocks.
 """
 
 from __future__ import annotations
@@ -17,18 +16,22 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, HashArray, words
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import FILE, FILE_INFO, XORB, XORB_INFO, block_fault
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
     CAS_HEADER,
+    FILE,
     FILE_ENTRY,
     FILE_HEADER,
+    FILE_INFO,
     FILE_METADATA,
     FILE_VERIFICATION,
     RECORD,
     RECORD_SIZE,
+    XORB,
+    XORB_INFO,
     FileFlag,
+    block_fault,
     file_steps,
 )
 from shardcore.model.record import Record
@@ -63,6 +66,12 @@ RECORDS: dict[RecordKind, Record] = {
 
 @dataclass(frozen=True)
 class WalkedSection:
+    """A walked section. Positions are record numbers from its start; `start` is its offset in the file.
+
+    `headers` and `ends` (one past the last record) delimit the blocks. `stop` is one past the last record understood,
+    end mark included; `problem` is the error that ended the walk before an end mark.
+    """
+
     start: int
     data: bytes | memoryview
     headers: NDArray[np.int64]
@@ -76,6 +85,7 @@ class WalkedSection:
         return self.start + self.stop * RECORD_SIZE
 
     def rows(self, record: Record) -> NDArray[Any]:
+        """Return all records as rows of one layout; a view, not a copy."""
         return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
 
     @property
@@ -109,12 +119,14 @@ class WalkedSection:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Per record in a block: the number of its block, and its position in it (0 for the header)."""
         lengths = self.ends - self.headers
         block = np.repeat(np.arange(len(lengths)), lengths)
         return block, np.arange(len(block)) - self.headers[block]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
+        """`num_entries` of each block: segments or chunks. Both headers have it at the same offset."""
         return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
 
     @cached_property
@@ -123,6 +135,7 @@ class WalkedSection:
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
+        """Shape `(blocks + 1,)`; block `i` has the entries `[bounds[i], bounds[i + 1])`."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     def block_of(self, record: int) -> int:
@@ -134,6 +147,7 @@ class WalkedSection:
 
 
 def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
+    """Walk one section from its first record; bytes after the end mark are ignored."""
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
@@ -151,6 +165,7 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
 
 
 def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
+    """Return the headers from record 0, the record where the walk stops, and whether an end mark (step 0) is there."""
     headers: list[int] = []
     at, count = 0, len(steps)
     while at < count:
@@ -166,6 +181,11 @@ def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
 
 @dataclass(frozen=True)
 class KeyMap:
+    """Truncated hashes in ascending order with their records: a lookup table, read or computed.
+
+    `records` are header records, counted from the section's start; `chunks` are -1 for files and xorbs.
+    """
+
     keys: NDArray[np.uint64]
     records: NDArray[np.int64]
     chunks: NDArray[np.int64]
@@ -175,6 +195,7 @@ class KeyMap:
         return self.records + 1 + self.chunks
 
     def find(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
+        """Return the first entry per full hash (`wanted`, shape `(m, 32)`), or -1."""
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.keys):
             return found
@@ -194,6 +215,7 @@ class KeyMap:
         return found
 
     def _find_slowly(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
+        """Like `find`, by sorting full hashes: bounded time if very many hashes share a key."""
         whole = np.ascontiguousarray(section.hashes[self.places]).view("S32").ravel()
         order = np.argsort(whole, kind="stable")
         texts = np.ascontiguousarray(wanted).view("S32").ravel()
@@ -219,6 +241,10 @@ def chunk_map(section: WalkedSection) -> KeyMap:
 
 
 def table_map(rows: NDArray[Any], section: WalkedSection) -> tuple[KeyMap, NDArray[np.int64]]:
+    """Return the map of a lookup table without its wrong rows, and the numbers of those rows.
+
+    A row is wrong if it does not refer to a header, or exceeds its xorb, or its record has another key.
+    """
     count = len(section.data) // RECORD_SIZE
     is_header = np.zeros(count + 1, bool)
     is_header[section.headers] = True

@@ -1,4 +1,4 @@
-"""Writing a shard, and the xorbs with the content of its files."""
+"""Writer of shards, and of the xorbs with their content."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.file_columns import Collected, FileChunks
-from shardcore.formats.mdb.geometry import locate, read_footer, read_header
+from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import HEADER
+from shardcore.formats.mdb.layout import HEADER, locate, read_footer, read_header
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, Recipes, build, size_of
+from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FULL, MINIMAL, UPLOAD, FooterValues, Recipes, build, size_of
 from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
 from shardcore.model.number_words import plural
@@ -40,18 +39,20 @@ if TYPE_CHECKING:
 
 
 BESIDE = "xorbs"
-"""The folder beside a shard."""
+"""Folder of xorbs beside a shard."""
 
 IN_STORE = "xet/xorbs/xorbs"
-"""The folder in a store."""
+"""Folder of xorbs in a store."""
 
 _SPOOLED = "default.xorb"
 
 WORTH_A_THREAD = 256 * 1024
-"""Bytes of the smallest piece of a file whose SHA-256 a thread computes."""
+"""Pieces of at least this many bytes are hashed (SHA-256) on a worker thread."""
 
 
 class XorbOutput:
+    """Writes xorbs into the target's folder for xorbs, or into a separate `folder`; `written` lists the latter."""
+
     def __init__(self, output: Output, folder: str) -> None:
         self._apart: Output | None = None
         self._prefix = f"{IN_STORE if output.folder else BESIDE}/"
@@ -62,24 +63,25 @@ class XorbOutput:
             self._apart = Output(target, force=output.force, folder=True)
             self._output, self._prefix = self._apart, ""
         self._swept = False
-        self._held = True  # by the output, which holds what is begun first
+        self._held = True  # the output itself holds the first file
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
-            # In folders that are no target, only what is named like a xorb of this library is swept.
+            # Outside of target folders, only temporary files named like a xorb are removed.
             sweep(target.parent / BESIDE, _SPOOLED)
         self._swept = True
         file = self._output.spool(self._prefix + _SPOOLED)
         if isinstance(file, TemporaryFile) and not self._held:
-            # While the run is alive, its files that are complete are not swept by others.
+            # Held: other processes must not remove the complete files of this one.
             file.hold()
             self._held = True
         file.prove()
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
+        """Name a complete xorb and return True; return False if that xorb exists already."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True
@@ -98,6 +100,7 @@ class XorbOutput:
         return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
 
     def commit(self) -> None:
+        """Rename the xorbs in a separate folder; called before the shard that refers to them is renamed."""
         if self._apart is not None:
             self.written = self._apart.commit()
 
@@ -110,12 +113,16 @@ EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
 
 
 def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
+    """Split contents, in order, into shards of at most `limit` bytes in full form.
+
+    `after` has the number of xorbs that must come before each file. A file may use xorbs of another shard of the store.
+    """
     files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
     if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
         return [recipes]
     of_xorbs = size_of(FULL, 0, 0, 1, 0) - EMPTY_SIZE + (size_of(FULL, 0, 0, 0, 1) - EMPTY_SIZE) * recipes.chunk_counts
     of_files = size_of(FULL, 1, 0, 0, 0) - EMPTY_SIZE + (size_of(FULL, 0, 1, 0, 0) - EMPTY_SIZE) * recipes.counts
-    # One row: each file after the xorbs that it needs, in the order of their numbers.
+    # One sequence: xorbs by number, each file after the xorbs that it needs.
     needs = np.maximum.accumulate(after) if files else after
     order = np.lexsort(
         (np.repeat([0, 1], [len(of_xorbs), files]), np.concatenate([np.arange(1, len(of_xorbs) + 1), needs]))
@@ -156,13 +163,27 @@ def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
 
 
 MAX_SHARD_SIZE = 64 * 1024 * 1024
-"""Bytes of the largest shard that clients take."""
+"""Size of the largest shard that clients accept, in bytes."""
 
 CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
-"""The folders of a store: full shards, as clients keep them, and minimal ones, as the server side does."""
+"""Folders of a store: full shards (client cache), and minimal shards (server)."""
 
 
 class MdbWriter(Writer):
+    """Cuts files into chunks, writes new chunks into xorbs, and the shard at the end.
+
+    A repeated content is one file, a repeated chunk is stored once. After a failed input its chunks stay in the xorb.
+
+    Args:
+        output: The target; a folder becomes a store, laid out like `local://` of hf-xet.
+        form: `full`, `minimal` or `upload`; not for a store, which has a full and a minimal shard.
+        compression: As in `XorbPacker`.
+        xorbs: Folder for xorbs; default: `xorbs` beside the shard.
+        expiry: An ISO date, Unix seconds or `none`.
+        key: The HMAC key of the chunk hashes, 64 hex digits.
+        created: An ISO date or Unix seconds; default: not recorded.
+    """
+
     def __init__(
         self,
         output: Output,
@@ -176,23 +197,24 @@ class MdbWriter(Writer):
     ) -> None:
         super().__init__(output)
         if output.folder and (form or xorbs):
-            raise UsageError("a store has a full and a minimal shard, and its own xorbs: no form and no xorbs here")
+            raise UsageError("a store has a full and a minimal shard and its own xorbs: form and xorbs are not allowed")
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
                 raise UsageError(f"the upload form has no footer, and cannot store {name}")
-        self._facts = Facts(read_key(key), read_time("created", created or "0") or 0, read_time("expiry", expiry))
+        times = read_time("created", created or "0") or 0, read_time("expiry", expiry)
+        self._footer = FooterValues(read_key(key), *times)
         self._compression = compression
         self._out = XorbOutput(output, xorbs)
         if xorbs:
             self.opening["xorbs"] = xorbs
-        self._collected = Collected()
+        self._files = FileCollector()
         self._known: dict[bytes, tuple[int, int]] = {}
         self._xorbs: list[PackedXorb] = []
         self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        # Of a store that was there, the other shards are read back, too.
+        # In an existing store, the other shards have to be read back, too.
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
@@ -211,8 +233,9 @@ class MdbWriter(Writer):
         return self._note(found, digest.hexdigest(), size, more.label)
 
     def _plan_size(self, size: int, label: str) -> str:
+        """Add a file of known size and unknown content to a plan, as if it shared no chunk."""
         self.exact = False
-        found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
+        found, name = FileChunks(), hashlib.sha256(b"%d" % self._files.files).hexdigest()
         for one in usual_chunks(size):
             packer = self._packer(one)
             raw = hashlib.sha256(b"%d %d" % (len(self._xorbs), len(packer))).digest()
@@ -220,13 +243,16 @@ class MdbWriter(Writer):
         return self._note(found, name, size, label)
 
     def _note(self, found: FileChunks, digest: str, size: int, label: str) -> str:
-        raw = self._collected.add(found, digest)
+        raw = self._files.add(found, digest)
         self._content += size
         if self.output.folder:
-            # What is too much for one shard goes into several; a file stays in one.
-            shard, more = size_of(FULL, 1, self._collected.last, 0, 0), ""
+            # A store can have several shards, but a file must fit into one.
+            shard, more = size_of(FULL, 1, self._files.last, 0, 0), ""
         else:
-            shard, more = max(self._size(form) for form in self._forms), ": give a folder, a store has several"
+            shard, more = (
+                max(self._size(form) for form in self._forms),
+                ": write to a folder instead",
+            )
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
                 f"with {label or 'this file'} the shard would have {shard:,} bytes; "
@@ -238,9 +264,10 @@ class MdbWriter(Writer):
         xorbs, kept = len(self._xorbs), self._settled
         if self._current is not None:
             xorbs, kept = xorbs + 1, kept + len(self._current[0])
-        return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
+        return size_of(form, self._files.files, self._files.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
+        """Return the xorb for a chunk of `size` bytes: the current one, or a new one if it is full."""
         if self._current is not None and self._current[0].fault_of(size):
             self._close_xorb()
         if self._current is None:
@@ -253,7 +280,7 @@ class MdbWriter(Writer):
             return
         packer, file = self._current
         packed = packer.finish()
-        # A xorb that was there already was not compared with anything.
+        # A xorb that existed already was not read back.
         self.proven &= self._out.settle(file, to_text(packed.hash), len(packer))
         self._settled += len(packer)
         self._xorbs.append(packed)
@@ -270,11 +297,11 @@ class MdbWriter(Writer):
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
-        recipes = self._collected.recipes(xorbs)
-        parts = split(recipes, self._collected.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
+        recipes = self._files.recipes(xorbs)
+        parts = split(recipes, self._files.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
         for form in self._forms:
             for part in parts:
-                data = build(part, form, self._facts if form == FULL or not self.output.folder else NO_FACTS)
+                data = build(part, form, self._footer if form == FULL or not self.output.folder else EMPTY_FOOTER)
                 if self.output.folder:
                     name = f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}"
                 else:
@@ -303,13 +330,14 @@ class MdbWriter(Writer):
         return self.written
 
     def _unused_xorbs(self) -> tuple[str, ...]:
+        """Return a note on xorbs that no shard of the store refers to; they stay, as other shards may."""
         folder = self._out.folder
         used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
         if not unused:
             return ()
-        told = plural(len(unused), "xorb")
-        return (f"left in {folder}: {told} that no shard of the store names any more; shards elsewhere may",)
+        count = plural(len(unused), "xorb")
+        return (f"{folder}: kept {count} that this store no longer uses, as other shards may",)
 
     def abort(self) -> None:
         super().abort()
@@ -317,17 +345,19 @@ class MdbWriter(Writer):
 
 
 def check_count(count: int, options: Mapping[str, Any]) -> None:
+    """Raise UsageError if `count` distinct files do not fit into one shard; called before contents are read."""
     size = size_of(options.get("form") or FULL, count, count, 0, count)
     if size > MAX_SHARD_SIZE:
         raise UsageError(
             f"{plural(count, 'file')} of different contents make a shard of {size:,} bytes; "
-            f"a shard has at most {MAX_SHARD_SIZE:,}: give a folder, a store has several"
+            f"a shard has at most {MAX_SHARD_SIZE:,}: write to a folder instead"
         )
 
 
 def _hashed(
     pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash, workers: ThreadPoolExecutor | None
 ) -> Iterator[bytes | memoryview]:
+    """Yield the pieces while `digest` is updated; large pieces are hashed on a worker thread."""
     begun: Future[None] | None = None
     for piece in pieces:
         if begun is not None:
@@ -351,7 +381,7 @@ def _as_file(data: bytes, name: str) -> MdbFile:
     source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)
     if not header["footer_size"]:
         found = discover(data, header, len(data))
-        return MdbFile(source, found.geometry, {}, xorbs, index=found)
+        return MdbFile(source, found.layout, {}, xorbs, index=found)
     footer = read_footer(data, len(data))
-    geometry = locate(len(data), header, footer)
-    return MdbFile(source, geometry, footer, xorbs, index=load(data, geometry))
+    layout = locate(len(data), header, footer)
+    return MdbFile(source, layout, footer, xorbs, index=load(data, layout))

@@ -1,7 +1,6 @@
-"""The xorbs that a shard points at: where they are looked for, and what is used of them.
+"""The xorbs that a shard refers to: search and cache.
 
-Formats do not import each other: a xorb is opened by the opener that the registry hands over, and used through the
-few things that `Xorb` names.
+Formats do not import each other: the registry passes an opener, and `Xorb` names what is used of its result.
 """
 
 from __future__ import annotations
@@ -32,22 +31,24 @@ SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 """Subfolders in which xorbs are searched."""
 
 MOST_MISSING = 1000
-"""Missing xorbs of one file after which no more are looked for."""
+"""Missing xorbs of a file after which the search stops."""
 
 SPAN_PREFIX = "xorb:"
-"""A span in a xorb has this and the hash as its source."""
+"""Prefix of the source name of a xorb; its hash follows."""
 
 MOST_KEPT = 64 << 20
-"""Bytes that opened xorbs may take; what was used longest ago is opened again when it is needed."""
+"""Memory for opened xorbs in bytes; the least recently used ones are dropped."""
 
 XORB_COST, CHUNK_COST = 64 << 10, 128
-"""Bytes of memory that an opened xorb takes at most, and those of each of its chunks."""
+"""Memory of an opened xorb, and of each of its chunks, in bytes."""
 
 
 @runtime_checkable
 class Xorb(Protocol):
+    """The part of an opened xorb that MDB shards use."""
+
     def part(self, name: str) -> SourcePart:
-        """Return the file, by the empty name, or by `@start-stop` an unpacked chunk."""
+        """Return the file (empty name), or an uncompressed chunk (`@start-stop`)."""
 
     def close(self) -> None:
         """Close the file."""
@@ -58,20 +59,22 @@ class Xorb(Protocol):
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each unpacked chunk."""
+        """Uncompressed size of each chunk."""
 
     @property
     def chunk_hashes(self) -> HashArray | None:
-        """The chunk hashes that its info block lists."""
+        """Chunk hashes of the info block; None without one."""
 
     def record_span(self, number: int) -> Span:
-        """Return where the record of a chunk lies."""
+        """Return the span of a chunk record, header included."""
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """Return the unpacked chunks number `first` to `last`."""
+        """Yield the uncompressed chunks `[first, last)`."""
 
 
 class XorbFetch(WholeFiles):
+    """Fetches a xorb whole if at least half of it is needed: few large requests instead of one per segment."""
+
     def __init__(self, source: Source, index: Callable[[], MdbIndex]) -> None:
         super().__init__(source)
         self._index = index
@@ -82,10 +85,12 @@ class XorbFetch(WholeFiles):
         return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
+        """Start to fetch a xorb while it is opened, if memory allows; its info block comes with it."""
         if self._lacks(text, source) and self.fetch(source):
             self._begun.add(text)
 
     def reading(self, text: str, xorb: Xorb) -> None:
+        """Start to fetch a xorb before it is read; releases the memory of earlier ones."""
         if text in self._begun:
             return
         self._begun.add(text)
@@ -99,6 +104,7 @@ class XorbFetch(WholeFiles):
 
     @cached_property
     def _needed(self) -> dict[str, int]:
+        """Uncompressed bytes that files need of each xorb, by hash."""
         segments = self._index().segments
         hashes = np.ascontiguousarray(segments["cas_hash"]).view("S32").ravel()
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
@@ -110,6 +116,11 @@ class XorbFetch(WholeFiles):
 
 
 class Xorbs:
+    """Finds and opens xorbs, and keeps up to `MOST_KEPT` bytes of them; thread-safe.
+
+    If `given` (the option `xorbs`) is set, only it is searched, otherwise the folders around `beside`.
+    """
+
     def __init__(self, given: Folder | None, beside: Folder | None, opener: Opener) -> None:
         self._given = given
         self._beside = beside
@@ -120,6 +131,12 @@ class Xorbs:
         self._closed = False
 
     def get(self, text: str, fetch: XorbFetch | None = None) -> Xorb:
+        """Return the xorb with a hash in text form; `fetch` loads it whole.
+
+        Raises:
+            ExternalMissing: It cannot be found.
+            FormatError: It is damaged.
+        """
         if self._closed:
             raise SourceError("the shard is closed")
         once = self._kept.setdefault(text, Once(), XORB_COST)
@@ -132,11 +149,12 @@ class Xorbs:
         try:
             return once.get(opened)
         finally:
-            # What is missing takes no room.
+            # A missing xorb must not stay in the cache.
             if once.value is None:
                 self._kept.drop(text, once)
 
     def part(self, name: SourceName) -> SourcePart | None:
+        """Return `xorb:<hash>`, or its chunk `xorb:<hash>@start-stop`, decompressed; None for other names."""
         if not name.path.startswith(SPAN_PREFIX):
             return None
         xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
@@ -144,6 +162,7 @@ class Xorbs:
         return SourcePart(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def stored_span(self, text: str, first: int, last: int) -> Span:
+        """Return the span of the records of the chunks `[first, last)`; raise FormatError if there are none."""
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
             raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment names {first}..{last}")
@@ -151,6 +170,7 @@ class Xorbs:
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
     def need(self, texts: list[str], fetch: XorbFetch | None = None) -> None:
+        """Open all these xorbs; raise ExternalMissing with the names of the missing ones."""
         missing = []
         for text in dict.fromkeys(texts):
             try:
@@ -165,6 +185,7 @@ class Xorbs:
             raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
+        """Close all kept xorbs; `get` fails afterwards."""
         self._closed = True
         for once in self._kept.clear():
             if once.value is not None:
@@ -183,7 +204,7 @@ class Xorbs:
     def _source(self, text: str, fetch: XorbFetch | None) -> Source:
         first = fetch.first(text) if fetch is not None else WHOLE_HEAD
         places = self._places.get(self._candidates)
-        # It is most likely found in the same way as the last one.
+        # Most likely it is beside the last one found.
         last = self._last_place
         for place in [last, *(p for p in places if p is not last)] if last is not None else places:
             folder, name = place

@@ -1,4 +1,4 @@
-"""Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
+"""The format `neuroglancer`: precomputed volumes, meshes, skeletons and annotations, sharded by uint64 keys."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
@@ -21,7 +21,7 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.neuroglancer.writer:NeuroglancerWriter"),
         purpose="Chunks of volumes, meshes and skeletons, found by 64-bit numbers with three range reads.",
-        cannot="It keeps no names and no metadata of objects, and a shard is rewritten whole to change a value.",
+        cannot="It stores no names and no metadata of objects; changing a value rewrites the whole shard.",
         keys=KeyRule.OWN,
         own_key=lazily("shardcore.formats.neuroglancer.keys:key_of_name"),
         key_form="a number from 0 to 2^64 - 1, decimal or with 0x",
@@ -43,10 +43,10 @@ FORMAT = Format(
         usual_codec="gzip",
         without={
             "append": Without(
-                Instead.REWRITE, "An index has places as running sums: the shard is rewritten to add a value."
+                Instead.REWRITE, "An index stores offsets as running sums, so adding a value rewrites the shard."
             ),
             "delete": Without(
-                Instead.REWRITE, "An index has places as running sums: the shard is rewritten to drop a value."
+                Instead.REWRITE, "An index stores offsets as running sums, so removing a value rewrites the shard."
             ),
         },
     ),
@@ -62,14 +62,14 @@ FORMAT = Format(
         Option(
             "spec",
             OptionType.JSON,
-            "The sharding specification, or an info that has it; default: a suggestion, which is explained.",
+            "The sharding specification, or an info with it; default: suggested, with the reason.",
             OptionPurpose.WRITE,
             flag="JSON|FILE",
         ),
         Option(
             "order",
             OptionType.CHOICE,
-            "What follows what in a shard: each minishard and its index, or all values and then all indices; "
+            "Order in a shard: each minishard with its index, or all values and then all indices; "
             "default: by-minishard.",
             OptionPurpose.WRITE,
             default="by-minishard",
@@ -78,21 +78,21 @@ FORMAT = Format(
         Option(
             "info",
             OptionType.FLAG,
-            "Write the info of the data set, where enough is known for one; default: yes.",
+            "Write the info of the data set, if enough is known; default: yes.",
             OptionPurpose.WRITE,
             default=True,
         ),
         Option(
             "kind",
             OptionType.CHOICE,
-            "What the keys are, for the info; of a volume: image or segmentation.",
+            "Meaning of the keys, for the info; for a volume: image or segmentation.",
             OptionPurpose.WRITE,
             choices=("mesh", "skeleton", "image", "segmentation"),
         ),
         Option(
             "volume",
             OptionType.TEXT,
-            "A .npy with the axes x, y, z (and channels), whose chunks are written, not encoded.",
+            "A .npy with the axes x, y, z (and channels), written as raw chunks.",
             OptionPurpose.WRITE,
             content=True,
             path=True,
@@ -100,14 +100,14 @@ FORMAT = Format(
         Option(
             "chunk_size",
             OptionType.TEXT,
-            "Voxels of a chunk of volume; default: 64,64,64.",
+            "Voxels per chunk of volume; default: 64,64,64.",
             OptionPurpose.WRITE,
             "64,64,64",
         ),
         Option(
             "resolution",
             OptionType.TEXT,
-            "Nanometres of a voxel of volume; default: 1,1,1.",
+            "Nanometres per voxel of volume; default: 1,1,1.",
             OptionPurpose.WRITE,
             "1,1,1",
         ),

@@ -1,4 +1,4 @@
-"""Arrangement of the values of a data set: shards, minishards and their indices, from columns of keys and sizes."""
+"""Placement of values in shards and minishards, computed from columns of keys and sizes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ Rows = npt.NDArray[np.int64]
 
 class ShardOrder(Enum):
     BY_MINISHARD = "by-minishard"
-    """The values of a minishard, then its index, then the next minishard: tensorstore's order."""
+    """Each minishard's values, then its index; the order of tensorstore."""
     INDICES_LAST = "indices-last"
-    """All values, then all indices: one range holds the whole second level; cloud-volume's order."""
+    """All values, then all indices, in one contiguous range; the order of cloud-volume."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueColumns:
+    """Columns of values in the order of adding; `before` has the size of unlisted mesh fragments in front of each."""
+
     keys: Keys
     before: Rows
     sizes: Rows
@@ -35,7 +37,14 @@ class ValueColumns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrangedShard:
+class ShardArrangement:
+    """Layout of one shard to be written.
+
+    `rows` are sorted by minishard and key, `starts` are their offsets in the file. `bounds` has the first row of each
+    of `minishards`, plus the number of rows. `pairs` (relative to the end of the shard index) and `indices` are per
+    minishard.
+    """
+
     number: int
     spec: ShardingSpec
     order: ShardOrder
@@ -58,7 +67,8 @@ class ArrangedShard:
         return np.repeat(self.minishards, counts), np.arange(len(self.rows)) - np.repeat(self.bounds[:-1], counts)
 
 
-def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
+def sorted_rows(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
+    """Return the rows sorted by shard, minishard and key, and in this order `shard << minishard_bits | minishard`."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
     if bits < 64:
@@ -67,14 +77,15 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
     return order, places[order]
 
 
-def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
+def arrange_shards(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ShardArrangement]:
+    """Yield the shards with values, by number; shard 0 if there are no values."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
-        yield ArrangedShard(
+        yield ShardArrangement(
             0, spec, order, none, none, none, np.zeros(1, np.int64), none.reshape(0, 2), (), spec.index_size
         )
         return
-    rows, places = routed(spec, columns.keys)
+    rows, places = sorted_rows(spec, columns.keys)
     shards = shift_right(places, spec.minishard_bits)
     cuts = np.append(np.flatnonzero(np.diff(shards)) + 1, len(rows))
     first = 0
@@ -87,7 +98,7 @@ def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> It
 
 def _shard(
     number: int, spec: ShardingSpec, columns: ValueColumns, rows: Rows, minishards: Rows, order: ShardOrder
-) -> ArrangedShard:
+) -> ShardArrangement:
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(minishards)) + 1, [len(rows)]]).astype(np.int64)
     base = spec.index_size
     starts = base + np.cumsum(columns.before + columns.sizes) - columns.sizes
@@ -97,7 +108,7 @@ def _shard(
     written, sizes = 0, columns.sizes.astype(np.uint64)
     for at, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         if order is ShardOrder.BY_MINISHARD:
-            # So far, the starts know nothing of the indices between the values.
+            # The starts do not include the indices before this minishard yet.
             starts[first:last] += written
             place = int(starts[last - 1] + columns.sizes[last - 1])
         else:
@@ -108,7 +119,7 @@ def _shard(
         indices.append(stored)
         pairs[at] = place - base, place - base + len(stored)
         written += len(stored)
-    return ArrangedShard(
+    return ShardArrangement(
         number,
         spec,
         order,

@@ -1,14 +1,14 @@
-"""The bits of a key drawn: what is dropped, what chooses the file and the minishard, and where these are."""
+"""Figures of the bits of a key: dropped, minishard and shard bits, and the files and indices they select."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shardcore.formats.neuroglancer.levels import pair_span
+from shardcore.formats.neuroglancer.byte_regions import WORD
+from shardcore.formats.neuroglancer.index_levels import pair_span
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
-from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mixing_steps
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
@@ -17,16 +17,17 @@ from shardcore.model.span import Span
 
 MOST_AXES = 10
 CURVE = 4
-"""Cells along each axis of the plane in which the Morton curve is drawn."""
+"""Cells per axis of the drawn part of the Morton curve."""
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
-"""Columns of a minishard index that are drawn, by how long keys are: from which key on, how many."""
+"""Number of index columns drawn, from a smallest key on: long keys are wide."""
 
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+    """Return the 64 bits of the key by purpose; `grips` makes the field widths adjustable."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
@@ -67,15 +68,16 @@ def _field(
 ) -> Item:
     size = max(min(size, CODE_BITS - at), 0)
     docs = {
-        "dropped": "These bits do not count: keys that differ in them alone stay in one minishard.",
+        "dropped": "Keys that differ only in these bits are in the same minishard.",
         "minishard": "These bits are the number of the minishard in its file.",
-        "shard": "These bits are the number of the file.",
+        "shard": "These bits are the number of the shard file.",
     }
     doc = f"{member} is {size}. {docs[text]}"
     return Item(text, spans, at, size, tone, doc, f"{text} in {row}" if row else "", handle=member if grips else "")
 
 
 def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
+    """Return name and tone of the axis per bit of a Morton code."""
     return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
 
 
@@ -93,6 +95,7 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
 
 
 def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
+    """Return the Morton curve around a cell in the plane of the first two axes; None if the plane is one row."""
     if len(grid) < 2 or min(grid[:2]) < 2:
         return None
     left, top = (at // CURVE * CURVE for at in cell[:2])
@@ -118,9 +121,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
         width = sum(1 for owner, _ in owners if owner == axis)
         bits = f"{at:0{width}b}" if width else "no bits"
         rows.append((Item(name, tone=tone), Item(bits), Item(str(at)), Item(f"0 to {length - 1}")))
-    return Table(
-        "The bits of each axis, put together again", ("axis", "its bits", "cell", "cells there are"), tuple(rows)
-    )
+    return Table("The bits of each axis, collected", ("axis", "bits", "cell", "range"), tuple(rows))
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
@@ -133,7 +134,7 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], 
 
 
 def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
+    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: keys in each"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
@@ -144,13 +145,14 @@ def file_item(number: int, load: int | None, *, here: bool) -> Item:
 
 
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
+    """Return one minishard; `load` is its number of keys, None if unknown."""
     text = "" if load is None else grouped_digits(load)
-    told = "" if load is None else f": {plural(load, 'key')}"
+    keys = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
     spans, name = () if span is None else (span,), "minishard here" if here else ""
     if fault:
         return Item("damaged", spans, number, tone=Tone.MISS, doc=fault, name=name, here=here)
-    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{told}.", name=name, here=here)
+    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{keys}.", name=name, here=here)
 
 
 def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
@@ -166,6 +168,7 @@ def minishard_span(number: int) -> Span:
 
 
 def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
+    """Return the bytes of the three rows of a minishard index, in its decoded source if it is gzip."""
     source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
     length = WORD * entries
     at = [first + row * length for row in range(4)]
@@ -173,6 +176,7 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 
 def columns_shown(entries: MinishardEntries, at: int) -> range:
+    """Return the drawn entries: those before `at` and the next one; fewer for long keys."""
     if not len(entries):
         return range(0)
     at = min(at, len(entries) - 1)
@@ -183,6 +187,7 @@ def columns_shown(entries: MinishardEntries, at: int) -> range:
 def keys_rows(
     entries: MinishardEntries, rows: tuple[Span, Span, Span], shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
+    """Return the stored id deltas of a minishard index, and their running sums; `at` is the key's entry, or None."""
     ids = entries.ids
     first = [
         Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
@@ -213,9 +218,9 @@ def places_rows(
         gap = (start - before) % (1 << CODE_BITS)
         found = number == at
         gaps.append(Item(f"+{gap}", (_word(rows[1], number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
-        told = f"{before} + {gap} = {start}."
+        sum_text = f"{before} + {gap} = {start}."
         tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
-        starts.append(Item(str(start), tone=tone, doc=told, name=name, here=found, stage=stage))
+        starts.append(Item(str(start), tone=tone, doc=sum_text, name=name, here=found, stage=stage))
         doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
         sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
     return [tuple(gaps), tuple(starts), tuple(sizes)]
@@ -263,15 +268,16 @@ def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
+    """Return the shard files around a key's; `there` has the numbers of existing files, ascending."""
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [
-        Item(spec.shard_stem(number), at=number, tone=Tone.INDEX, doc=f"{spec.shard_name(number)} is there.")
+        Item(spec.shard_stem(number), at=number, tone=Tone.INDEX, doc=f"{spec.shard_name(number)} exists.")
         for number in sorted(present - {place.shard})
     ]
     here = place.shard in present
     name = spec.shard_name(place.shard)
-    doc = f"{name} is there." if here else f"There is no {name}: writers leave out files without keys."
+    doc = f"{name} exists." if here else f"{name} does not exist: writers omit files without keys."
     text, tone = (spec.shard_stem(place.shard), Tone.HIT) if here else ("none", Tone.MISS)
     items.append(Item(text, at=place.shard, tone=tone, doc=doc, name="file", here=True))
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"

@@ -1,4 +1,4 @@
-"""The sketch `bits`: how the bits of a key choose its file and minishard, and what other numbers of bits would do."""
+"""Drawing *Bits*: how the bits of a key select its shard and minishard, with adjustable numbers of bits."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from shardcore.formats.neuroglancer.bits_figures import (
     morton_figure,
     row_spans,
 )
+from shardcore.formats.neuroglancer.cached_keys import CachedKeys, OpenFiles, cached_keys, loads_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
-from shardcore.formats.neuroglancer.loaded_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, ShardingSpec
@@ -37,21 +37,21 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
-"""Keys that are placed again at most when a number of bits is changed."""
+"""Most keys that are routed again when a number of bits changes."""
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
 _HIGHEST = {"preshift_bits": 63, "minishard_bits": 32, "shard_bits": 32}
 _LABELS = {"preshift_bits": "Dropped bits", "minishard_bits": "Minishard bits", "shard_bits": "Shard bits"}
 _DOCS = {
-    "preshift_bits": "preshift_bits: low bits of the key that do not count, so that neighbours stay together.",
-    "minishard_bits": "minishard_bits: how many bits of the hash choose the minishard in a file.",
-    "shard_bits": "shard_bits: how many bits of the hash choose the file.",
+    "preshift_bits": "preshift_bits: low bits of the key that are dropped, so that neighbours stay together.",
+    "minishard_bits": "minishard_bits: bits of the hash that select the minishard in a file.",
+    "shard_bits": "shard_bits: bits of the hash that select the file.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _KeyMinishard:
     entries: MinishardEntries
     span: Span
     at: int
@@ -59,6 +59,12 @@ class _Listed:
 
 
 class BitsSketch:
+    """Drawing of the bits of a key, or of the first key of the file.
+
+    `file` opens the shard when drawing (None if the lookup reached no shard); `beside` returns the open shards of the
+    data set.
+    """
+
     name = "bits"
     title = "Bits"
 
@@ -81,7 +87,7 @@ class BitsSketch:
             Control(name, _LABELS[name], ControlKind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
             for name, value in numbers.items()
         ]
-        doc = "identity takes the bits of the key as they are; MurmurHash3 spreads neighbours over all minishards."
+        doc = "identity uses the key itself; MurmurHash3 spreads neighbouring keys over all minishards."
         hashes = Control("hash", "Hash", ControlKind.CHOICE, spec.hash, choices=HASHES, doc=doc)
         self.controls: tuple[Control, ...] = (*sliders, hashes)
 
@@ -95,25 +101,26 @@ class BitsSketch:
         if grid is not None:
             figures.append(morton_figure(key, grid, spec))
         figures.append(hash_figure(spec, place, self._spec_spans(what_if), grips=True))
-        more, caption = self._what_if(figures, spec, place) if what_if else self._as_it_is(figures, spec, place)
+        more, caption = self._what_if(figures, spec, place) if what_if else self._stored_spec(figures, spec, place)
         names = {item.name for figure in figures for item in figure.items if item.size}
         wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
         return Drawing(self._title(spec, place, what_if), tuple(figures), links, caption, more=more, what_if=what_if)
 
-    # --- what the file says ------------------------------------------------------------------------------------------
+    # --- the real specification --------------------------------------------------------------------------------------
 
-    def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
+    def _stored_spec(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
+        """Add the figures for the real specification; return the number of omitted entries, and the caption."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
-        told = chosen_text(spec)
+        rule = chosen_text(spec)
         if file is None or not here:
-            return 0, f"{told} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+            return 0, f"{rule} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
         fault = ""
-        listed: _Listed | None = None
+        listed: _KeyMinishard | None = None
         try:
-            listed = self._listed(place)
+            listed = self._minishard_of(place)
         except FormatError as error:
             fault = error.message
         shown = minishards_shown(spec, place)
@@ -122,7 +129,7 @@ class BitsSketch:
         figures.append(minishards_figure(spec, place, items, shown))
         if listed is None or not len(listed.entries):
             end = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
-            return 0, f"{told} {end}"
+            return 0, f"{rule} {end}"
         gzipped = spec.minishard_index_encoding == "gzip"
         rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
         table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
@@ -133,7 +140,7 @@ class BitsSketch:
             else f"no sum is {place.key}: absent"
         )
         listing = f"The minishard lists its keys as differences: {end}."
-        return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
+        return len(listed.entries) - len(table.headings) + 1, f"{rule} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
         loads = loads_of(self._open_files())
@@ -156,6 +163,7 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
+        """Return number of keys and damage of a minishard without reading; None if the number is unknown."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -169,7 +177,7 @@ class BitsSketch:
             return (stop - start) // ENTRY_SIZE, ""
         return None, ""
 
-    def _listed(self, place: KeyLocation) -> _Listed | None:
+    def _minishard_of(self, place: KeyLocation) -> _KeyMinishard | None:
         file = self._file
         if file is None:
             return None
@@ -179,12 +187,13 @@ class BitsSketch:
         entries, _ = file.levels.minishard(place.minishard, file.source, (start, stop))
         found = np.flatnonzero(entries.ids == np.uint64(place.key))
         at = int(found[0]) if len(found) else int(np.searchsorted(entries.ids, np.uint64(place.key)))
-        return _Listed(entries, Span("", start, stop), at, len(found) > 0)
+        return _KeyMinishard(entries, Span("", start, stop), at, len(found) > 0)
 
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        known = self._known_keys()
+        """Add the figures of the cached keys under a changed specification; return as `_stored_spec`."""
+        known = self._cached_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
         files, shown = files_shown(spec, place), minishards_shown(spec, place)
@@ -204,29 +213,32 @@ class BitsSketch:
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         above = np.uint64(min(spec.minishard_bits, 63))
         used, counts = np.unique(shards << above | minishards, return_counts=True)
-        # Sorted by file: where the number of the file changes, another one begins.
+        # Sorted by file: each change of the file number is another file.
         files_used = int(np.count_nonzero(np.diff(used >> above))) + 1 if spec.shard_bits else 1
-        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(known.count, 'key')}." * (known.count > len(moved))
-        partly = "" if known.complete else " Only keys that are read are counted; load the index to move all."
+        bound = f" Only the first {MOVED_KEYS:,} of {plural(known.count, 'key')} are counted." * (
+            known.count > len(moved)
+        )
+        partly = "" if known.complete else " Only loaded keys are counted; load the index to count all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
             return 0, f"With these numbers the key would belong in {name}; in this data set that file does not exist."
         where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
-        told = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
-        caption = f"{told}{bound}{partly}"
+        result = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
+        caption = f"{result}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
-    def _known_keys(self) -> KnownKeys:
-        known = known_keys(self._open_files(), MOVED_KEYS)
+    def _cached_keys(self) -> CachedKeys:
+        """Return the keys in memory; before any index is loaded, those of the key's own minishard."""
+        known = cached_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
         try:
-            listed = self._listed(self._origin.spec.place(self._key()))
+            listed = self._minishard_of(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
         ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)
-        return KnownKeys(ids[:MOVED_KEYS], len(ids), False)
+        return CachedKeys(ids[:MOVED_KEYS], len(ids), False)
 
     def _open_files(self) -> OpenFiles:
         if self._beside is not None:
@@ -244,6 +256,7 @@ class BitsSketch:
         return self._given if self._given is not None else self._first.get(self._first_key)
 
     def _first_key(self) -> int:
+        """Return the first readable key of the file, or 0."""
         file = self._file
         if file is None:
             return 0
@@ -269,7 +282,7 @@ class BitsSketch:
     @staticmethod
     def _title(spec: ShardingSpec, place: KeyLocation, what_if: bool) -> str:
         where = f"minishard {place.minishard} of {spec.shard_name(place.shard)}"
-        return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
+        return f"Key {place.key} would belong in {where}" if what_if else f"Key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
         return (self._origin.place,) if self._origin.place is not None and not what_if else ()

@@ -1,4 +1,4 @@
-"""Uses of the bytes of a neuroglancer shard, and distribution of its keys over minishards."""
+"""Charts of a shard: use of the file's bytes, and keys per minishard."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from shardcore.formats.neuroglancer.byte_regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.levels import MinishardTable
-from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.model.section import Section
@@ -18,12 +18,13 @@ from shardcore.progress import Progress
 _NAMES = (
     (RegionKind.VALUE, Use.DATA, "values", "The values of the keys, as they are stored."),
     (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "They are stored before their manifests; no index lists them."),
-    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, places and sizes of the values."),
-    (RegionKind.GAP, Use.DEAD, "bytes that nothing lists", "No index refers to them."),
+    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, offsets and sizes of the values."),
+    (RegionKind.GAP, Use.DEAD, "unlisted bytes", "No index refers to them."),
 )
 
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
+    """Return the shares of the sections; those behind the shard index only once all indices are loaded."""
     inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:
@@ -32,7 +33,7 @@ def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
     if table is not None:
         for section in file.sections:
             if section.name in REGION_SECTIONS and section.name not in inside:
-                # A section that is there twice: before and after the indices.
+                # Values may be before and after the indices: then the section exists twice.
                 mine = [one for one in file.sections if one.name == section.name]
                 if len(mine) == 1:
                     inside[section.name] = _after(file, table, section)
@@ -67,7 +68,7 @@ def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
         "minishard",
         "key",
         counts,
-        f"{spread}; a reader fetches the index of one to find one key, so even ones cost least.",
+        f"{spread}; a lookup reads the index of one minishard, so an even distribution costs least.",
         int(counts.sum()) / max(len(counts), 1),
         by_chance=hashed,
         row_bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),

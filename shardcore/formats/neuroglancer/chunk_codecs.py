@@ -1,7 +1,6 @@
-"""Encodings of the chunks of a volume: `jpeg`, `png` and `compressed_segmentation`.
+"""Decoding of volume chunks: `jpeg`, `png` and `compressed_segmentation` ("Chunk encodings").
 
-Section "Chunk encodings" of the volume page. A picture has the voxels of a chunk row by row, x fastest, then y, then z;
-its width and height are any two numbers with that product, its channels those of the volume.
+A picture has the voxels row by row, x fastest, then y, then z. Only the product of width and height is fixed.
 """
 
 from __future__ import annotations
@@ -24,12 +23,26 @@ from shardcore.model.span import Span
 
 PICTURES = ("jpeg", "png")
 MOST_BYTES = 1 << 28
-"""Decoded bytes of a chunk."""
+"""Largest decoded size of a chunk in bytes."""
 
 
 def decode_chunk(
     layout: ArrayLayout, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
 ) -> tuple[ArrayLayout, bytes]:
+    """Return the voxels of an encoded chunk, x fastest, and their raw layout.
+
+    Args:
+        layout: Layout of the chunk, with its encoding.
+        data: The encoded chunk.
+        decoder: TaskRunner such as `Shard.decoder`; default: in this process.
+        place: Span of the chunk, for errors.
+
+    Raises:
+        Unsupported: This encoding cannot be decoded.
+        PackageMissing: The decoder is not installed.
+        FormatError: The bytes are invalid, or the number or type of voxels differs.
+        LimitExceeded: The chunk decodes to more than `MOST_BYTES`.
+    """
     if layout.encoding == RAW:
         return layout, data
     if layout.nbytes > MOST_BYTES:
@@ -43,6 +56,7 @@ def decode_chunk(
 
 
 def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
+    """Check an encoded chunk like `decode_chunk`; of a segmentation only the blocks, which is sufficient."""
     if layout.encoding == SEGMENTATION:
         _blocks(layout, data, place)
     else:
@@ -66,7 +80,7 @@ def _labels(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span |
     header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
     found, size = [], layout.nbytes // channels if channels else 0
     for blocks in _blocks(layout, data, place):
-        # A channel with an offset before it is a chunk of one channel.
+        # An offset and the channel make a chunk of one channel.
         one = (1).to_bytes(4, "little") + data[blocks.start :]
         found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
         if len(found[-1]) != size:
@@ -78,7 +92,7 @@ def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span 
     *volume, channels = layout.shape
     header, voxels = picture_header(data), math.prod(volume)
     if header is None or header.format != layout.encoding or not header.width:
-        raise FormatError(f"the chunk is no {layout.encoding.upper()} picture", span=place)
+        raise FormatError(f"the chunk is not a {layout.encoding.upper()} image", span=place)
     if header.width * header.height != voxels:
         pixels = f"{header.width:,} × {header.height:,} pixels"
         raise FormatError(f"the picture has {pixels}, the chunk {plural(voxels, 'voxel')}", span=place)

@@ -1,4 +1,4 @@
-"""Minishards of a shard that cannot be read, with the reason: a few bytes each."""
+"""Damaged minishards of a shard and their errors, in a few bytes each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from shardcore.model.span import Span
 
 
 class MinishardDamage(Mapping[int, FormatError]):
+    """Errors of damaged minishards by number, ascending; created on access, because half a million take 0.5 GB.
+
+    `pairs` has start and end of each minishard index, relative to the end of the shard index (`base`), shape
+    `(2**m, 2)`. `faults` has the `RangeFault` of each minishard.
+    """
+
     def __init__(self, pairs: Numbers, base: int, size: int) -> None:
         self._pairs, self._base, self._size = pairs, base, size
         self.faults = range_faults(pairs, base, size)
@@ -22,6 +28,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
+        """Record why minishard indices cannot be read; only allowed before `numbers` is used."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property
@@ -29,7 +36,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         return np.flatnonzero((self.faults != RangeFault.NONE) | (self._codes > 0)).astype(np.int64)
 
     @cached_property
-    def _told(self) -> list[str]:
+    def _messages(self) -> list[str]:
         return list(self._texts)
 
     def __contains__(self, number: object) -> bool:
@@ -45,7 +52,7 @@ class MinishardDamage(Mapping[int, FormatError]):
             at = number * SHARD_INDEX_ENTRY.size
             text = range_fault_text(int(self.faults[number]), number, start, end, self._base, self._size)
             return FormatError(text, span=Span("", at, at + SHARD_INDEX_ENTRY.size))
-        text = self._told[self._codes[number] - 1]
+        text = self._messages[self._codes[number] - 1]
         return FormatError(f"minishard {number}: {text}", span=Span("", self._base + start, self._base + end))
 
     def __iter__(self) -> Iterator[int]:

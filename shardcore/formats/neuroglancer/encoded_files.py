@@ -1,8 +1,8 @@
-"""Files as cloud-volume leaves them: compressed, with an ending that states it."""
+"""Compressed files of an unsharded data set, as cloud-volume writes them (`.gz`, `.br`, `.zstd`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -21,11 +21,7 @@ def plain_name(name: str) -> str:
 
 def content_of(path: Path) -> Content:
     codec = ENDINGS.get(path.suffix)
-    return path if codec is None else _reading(path, codec)
-
-
-def _reading(path: Path, codec: str) -> Callable[[], Iterator[bytes]]:
-    return lambda: _decoded(path, codec)
+    return path if codec is None else lambda: _decoded(path, codec)
 
 
 def _decoded(path: Path, codec: str) -> Iterator[bytes]:
@@ -39,8 +35,8 @@ def _decoded(path: Path, codec: str) -> Iterator[bytes]:
         except UsageError:
             raise
         except ShardError as error:
-            told = error.message.removeprefix(f"cannot read {path}: ")
-            raise UnreadableInput(f"cannot read {path}: {told}") from error
+            reason = error.message.removeprefix(f"cannot read {path}: ")
+            raise UnreadableInput(f"cannot read {path}: {reason}") from error
 
 
 def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]) -> Iterator[bytes]:

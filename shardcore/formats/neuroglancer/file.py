@@ -1,4 +1,4 @@
-"""One shard file, or both parts of the split form as one: its source, its indices, and what is read once."""
+"""The file of a shard (or both files of the split form): source, indices, caches."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import DEFLATE_RATIO, SMALL, decompress_many, decompress_shown, decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.formats.neuroglancer.byte_regions import WORD, sections_of
+from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
-from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
-from shardcore.formats.neuroglancer.regions import WORD, sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.array_layout import RAW
@@ -34,10 +34,16 @@ BLOCK = 16 << 20
 PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 KEPT_DECODED = 32 << 20
-"""Decoded minishard indices and values are kept up to this many bytes."""
+"""Cache size of decoded minishard indices and values, in bytes."""
 
 
 class NeuroglancerFile:
+    """Source, key space and indices of one shard.
+
+    `head` is the shard index, or empty if it is too large to keep. `number` is that of the file name; None if the name
+    or an inferred specification does not give it. Files of the split form are concatenated. `sections` tile the file.
+    """
+
     def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
         self.source = source
         self.origin = origin
@@ -54,6 +60,7 @@ class NeuroglancerFile:
 
     @property
     def base(self) -> int:
+        """Size of the shard index in bytes; all offsets count from its end."""
         return self.spec.index_size
 
     @property
@@ -62,6 +69,7 @@ class NeuroglancerFile:
 
     @property
     def decodes(self) -> bool:
+        """True if the info describes the values: an encoding, or the layout of meshes, skeletons or annotations."""
         scale = self.origin.space.scale
         return scale.encoding != RAW if scale is not None else self.origin.space.kind is not SpaceKind.UNKNOWN
 
@@ -75,6 +83,7 @@ class NeuroglancerFile:
 
     @property
     def index_bytes(self) -> int:
+        """Bytes of all minishard indices; those of the shard index before it is read."""
         pairs = self.levels.known_pairs()
         if pairs is None:
             return self.base
@@ -82,6 +91,7 @@ class NeuroglancerFile:
         return min(int(sum(sizes.tolist())), self.source.size)
 
     def load(self, progress: Progress = no_progress) -> None:
+        """Read all minishard indices, and all manifests of a mesh shard; damage is recorded, not raised."""
         self.levels.table(progress)
         if self.is_mesh:
             self.meshes(progress)
@@ -123,7 +133,7 @@ class NeuroglancerFile:
         first, last = (self.base + edge for edge in table.pairs[minishard].tolist())
         gzipped = self.spec.minishard_index_encoding == "gzip"
         at = (0 if gzipped else first) + WORD * (len(listed) + row - listed.start)
-        why = f"Number {row - listed.start} of minishard {minishard}: gaps and sizes add up to where this value begins."
+        why = f"Entry {row - listed.start} of minishard {minishard}: gaps and sizes add up to the offset of this value."
         return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
 
     def stream(self, span: Span) -> Iterator[bytes]:
@@ -131,6 +141,7 @@ class NeuroglancerFile:
         return pieces if self.codec == "none" else decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
+        """Return a range of a raw value; raise LimitExceeded above `limit` bytes."""
         first, last = (min(span.start + at, span.stop) for at in (start, stop))
         if last - first > limit:
             raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
@@ -141,6 +152,7 @@ class NeuroglancerFile:
         return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+        """Yield row and decoded value (or its error) of many rows, in file order; one request per `BLOCK` bytes."""
         entries = self.levels.table().entries
         wanted = np.arange(len(entries)) if rows is None else rows
         wanted = wanted[entries.inside[wanted]]
@@ -157,6 +169,10 @@ class NeuroglancerFile:
                 yield from zip(wanted[a:b].tolist(), values, strict=True)
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
+        """Yield row and decoded size (or its error) of every value, in file order; None once `work` is used up.
+
+        Values are decompressed in pieces and dropped; a value shared by several keys is decompressed once.
+        """
         entries = self.levels.table().entries
         rows = np.flatnonzero(entries.inside)
         rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
@@ -180,6 +196,7 @@ class NeuroglancerFile:
     def _sizes_of(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64], block: bytes | None, at: int, work: ContentBudget
     ) -> Iterator[int | ShardError | None]:
+        """Yield decoded sizes of some values; `block` has their bytes from offset `at`, or is None to read each."""
         total = int((stops - starts).sum())
         if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
@@ -212,6 +229,7 @@ class NeuroglancerFile:
         return size
 
     def row_at(self, start: int, stop: int) -> int | None:
+        """Return the row of the value stored at `[start, stop)`; None before all indices are loaded."""
         table = self.levels.known_table
         if table is None or not 0 <= start <= stop <= self.source.size:
             return None
@@ -220,6 +238,7 @@ class NeuroglancerFile:
         return int(rows[0]) if len(rows) else None
 
     def decoded(self, start: int, stop: int) -> bytes:
+        """Return the decoded minishard index or value at `[start, stop)`; raise LimitExceeded above 32 MiB."""
         if not self.base <= start <= stop <= self.source.size:
             raise UsageError(f"there is no index or value at {range_text(start, stop)}")
         kept = self._decoded.get((start, stop))
@@ -233,6 +252,7 @@ class NeuroglancerFile:
 
 
 def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
+    """Yield half-open index ranges of sorted byte ranges to read together, up to `BLOCK` bytes."""
     if not len(starts):
         return
     reach = np.maximum.accumulate(stops)
@@ -245,6 +265,7 @@ def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> It
 
 
 def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield half-open index ranges of values to decompress together: about `SMALL` bytes, or one larger value."""
     if len(sizes):
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1

@@ -1,4 +1,4 @@
-"""A folder of shards that share a key space, opened by its info; or one with several key spaces below it."""
+"""Folders of a data set: one key space, or several below the folder of an info."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
+from shardcore.formats.neuroglancer.cached_keys import OpenFiles
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
-from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
-from shardcore.formats.neuroglancer.lookup import tell_route
+from shardcore.formats.neuroglancer.lookup import describe_route
 from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
@@ -44,7 +44,7 @@ from shardcore.formats.neuroglancer.spec_origin import (
     given_origin,
     origin_from,
     read_info,
-    told_reasons,
+    reasons_text,
     useless_info,
 )
 from shardcore.formats.neuroglancer.step_values import MEANINGS
@@ -87,6 +87,8 @@ class FolderSpace:
 
 @dataclass(frozen=True, slots=True)
 class FolderSpaces:
+    """All key spaces below a folder; `others` has one sentence per unusable key space."""
+
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
 
@@ -97,6 +99,7 @@ class FolderSpaces:
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
+    """Return the key spaces of an info, and of the mesh and skeleton folders that it names (one request each)."""
     spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
@@ -112,28 +115,29 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             others.append(f"{name}: has no info")
             continue
         beside = FoundInfo(info, text, "")
-        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in info.key_spaces]
+        spaces += [FolderSpace(space, f"{name}/{space.folder}".rstrip("/"), beside) for space in info.key_spaces]
         others += [f"{name}: {other}" for other in info.others]
     return FolderSpaces(tuple(spaces), tuple(others))
 
 
-def _joined(folder: str, inner: str) -> str:
-    return f"{folder}/{inner}" if inner else folder
-
-
 MOST_TRIED = 1024
-"""Shards that are looked for by name where a folder cannot be listed."""
+"""Most shards whose names are tried in a folder that cannot be listed."""
 
 MOST_UNASKED = 64
-"""Shards that are looked for by name before the user requests them."""
+"""Most shards whose names are tried without a request of the user."""
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
-"""The minishard that a shard is opened for, where it is opened for a key."""
+"""Minishard that is read next, while a shard is opened for a key."""
 
 NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
 
 class NeuroglancerDataSet(DataSet):
+    """All shards of one key space; `root` is the folder of the info if that is not above the shards.
+
+    If listing the folder is expensive, shards are opened by computed names, and listed only on demand.
+    """
+
     key_form = NUMBERS
     decodes_to_verify = True
     meanings = MEANINGS
@@ -145,27 +149,41 @@ class NeuroglancerDataSet(DataSet):
         self.title = f"Neuroglancer {origin.space.content}"
         self.why = origin.why
         self._others = OtherScales(root)
-        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
+        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._list_files)
 
     @property
     def lists_unasked(self) -> bool:
+        """True if the folder can be listed, or has so few possible shards that each name can be tried."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
-    def _listed(self) -> Sequence[Member]:
+    def _list_files(self) -> Sequence[Member]:
         return _members(self.folder, self.origin, self.jobs)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return a box of voxels, shape `(x, y, z, channel)`; voxels of missing chunks are 0.
+
+        Args:
+            index: For x, y and z a slice of step 1 or a coordinate, including `voxel_offset`.
+            limit: Maximum size of the result in bytes.
+
+        Raises:
+            UsageError: The index is invalid or outside the volume, or this is no volume.
+            LimitExceeded: The box has more than `limit` bytes.
+            Unsupported: The chunk encoding cannot be decoded.
+            ShardError: A chunk is damaged or cannot be read.
+        """
         grid = self.chunk_grid()
         if grid is None:
             raise UsageError(f"{self.origin.space.name} has no voxels")
         return grid.read(index, limit=limit)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this or another scale of the volume; None if this is no volume."""
         space = self.origin.space
         if space.scale is None:
             return None
         if scale in ("", space.name):
-            from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+            from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
 
             return ShardedGrid(self, space, self.origin.text, self._member_of)
         return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
@@ -174,7 +192,7 @@ class NeuroglancerDataSet(DataSet):
         return mesh_of_segment(self.folder, segment)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
-        name = self._names.get(number) if self.listed else self._tried(number, minishard)
+        name = self._names.get(number) if self.listed else self._open_by_name(number, minishard)
         if name is None:
             return None
         member = cast(NeuroglancerShard, self.member(name))
@@ -185,7 +203,8 @@ class NeuroglancerDataSet(DataSet):
         super().close()
 
     @property
-    def strays(self) -> tuple[str, ...]:
+    def unrouted_files(self) -> tuple[str, ...]:
+        """Names of shard files that no key is routed to."""
         if not self.folder.listable:
             return ()
         entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
@@ -204,7 +223,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        # A folder that cannot be listed does not state how many shards it has.
+        # The number of shards is unknown if the folder cannot be listed.
         return self.origin.fields | (super().fields if self.lists else {})
 
     @property
@@ -217,6 +236,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def ticket_options(self) -> dict[str, Any]:
+        """Options for reopening; they include the info, so that it is not requested again."""
         # An info of meshes, skeletons or annotations states what the keys are; one of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
@@ -236,14 +256,15 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
-        tell_route(key, self.origin, look)
-        name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
+        """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
+        describe_route(key, self.origin, look)
+        name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
             look.step(
                 "No such shard",
-                f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
-                why="The file of a key is computed, so a missing one is an answer: no other file needs a look.",
+                f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
+                why="The file of a key is computed, so no other file can have the key.",
                 inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
                 file=missing,
                 draw=lambda: self._route_drawing(key),
@@ -266,7 +287,7 @@ class NeuroglancerDataSet(DataSet):
 
         place = None if trace is None else self.parse_key(trace.key)
         key = None if place is None else place.key
-        # Of a lookup the member is open, if it is there: the lookup came to it.
+        # After a lookup its shard is open, if it exists.
         name = trace.member if trace is not None else self.first_member
         inside = self.may_hold(name) and (trace is None or self.is_open(name))
         sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
@@ -285,7 +306,8 @@ class NeuroglancerDataSet(DataSet):
         opened = [name for name in names if self.is_open(name)]
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
-    def _tried(self, number: int, minishard: int) -> str | None:
+    def _open_by_name(self, number: int, minishard: int) -> str | None:
+        """Open a shard (or its split form) by name; return the name, or None if there is no such file."""
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
@@ -297,7 +319,7 @@ class NeuroglancerDataSet(DataSet):
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:
-                pass  # it is there; the reader it is reported what is wrong with it
+                pass  # it exists; reading it reports the error
             return candidate
         return None
 
@@ -319,11 +341,9 @@ class NeuroglancerDataSet(DataSet):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         report = super().verify(depth, progress)
         spec = self.origin.spec
-        text = (
-            f"no key leads to this file: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
-        )
+        text = f"no key is routed to it: shards are named {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
         more = tuple(
-            Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
+            Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.unrouted_files
         )
         return replace(report, findings=(*report.findings, *more))
 
@@ -334,6 +354,8 @@ class NeuroglancerDataSet(DataSet):
 
 
 class NeuroglancerKeySpaces(DataSet):
+    """A folder with several key spaces, shown as a tree; lookups and verification require choosing one."""
+
     key_form = NUMBERS
     meanings = MEANINGS
 
@@ -351,6 +373,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
+        """Relative folder and title per key space, such as `4_4_40` and `scale 4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
@@ -369,7 +392,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
-        named |= {"dataset.unusable": told_reasons(self._unusable)} if self._unusable else {}
+        named |= {"dataset.unusable": reasons_text(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     @property
@@ -399,7 +422,7 @@ class NeuroglancerKeySpaces(DataSet):
         return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """There is nothing to load before a key space is chosen."""
+        """Nothing to load before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
         raise self._unchosen(self.folder)
@@ -412,6 +435,7 @@ class NeuroglancerKeySpaces(DataSet):
 
 
 def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> DataSet:
+    """Open a key space, sharded or not; `root` is the folder of the info if that is not above `folder`."""
     if origin.space.sharded:
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
@@ -420,13 +444,14 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
+    """Return the specification as a node, created on access: there may be ten thousand key spaces."""
     return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
     found = find_info(folder, any_space=True)
     if found is None:
-        reasons = told_reasons(useless_info(folder)) or "no `info`"
+        reasons = reasons_text(useless_info(folder)) or "no `info`"
         return Verdict(Certainty.PARTLY, f"shards, but {reasons}") if _has_shards(folder) else None
     space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
     what = space.name if space is not None else found.info.kind
@@ -434,6 +459,12 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DataSet:
+    """Open the key space whose shards are in a folder, or the only one below it.
+
+    Raises:
+        UsageError: There are several key spaces, which the message lists, or none is usable.
+        NotAShard: There is no info.
+    """
     if context.values.get("spec") is not None:
         return NeuroglancerDataSet(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
@@ -445,14 +476,15 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
         only = spaces.spaces[0]
         if only.space.folder.startswith(BESIDE) and only.folder in ("", only.space.folder):
             root = root_of(folder, found.folder)
-            return open_space(_agreed(root, only, context), only.origin, root)
+            return open_space(_trusted_folder(root, only, context), only.origin, root)
         return open_space(folder.folder(only.folder) if only.folder else folder, only.origin)
     if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces, found)
     raise spaces.unchosen(folder)
 
 
-def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
+def _trusted_folder(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
+    """Return a folder beside that of the info; raise StoreUntrusted until the user agrees to such folders."""
     if root is None:
         raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
     info = wanted.found.info
@@ -483,7 +515,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
     if entries is None:
-        return _tried_members(folder, origin, jobs)
+        return _probe_members(folder, origin, jobs)
     files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
@@ -497,23 +529,24 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     return members
 
 
-def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
+def _probe_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
+    """Return the existing shards of a folder that cannot be listed, one request per possible name."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
         raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
     names = map(spec.shard_name, range(spec.shards))
-    with closing(in_order(lambda name: _tried_member(folder, name), names, jobs)) as found:
+    with closing(in_order(lambda name: _probe_member(folder, name), names, jobs)) as found:
         tried = list(found)
     members = [one for one in tried if isinstance(one, Member)]
     refused = [one for one in tried if isinstance(one, Forbidden)]
     if refused and not members:
-        # One may be absent; that all are is not likely.
+        # A 403 may mean a missing file, but hardly for all of them.
         raise refused[0]
     return members
 
 
-def _tried_member(folder: Folder, name: str) -> Member | Forbidden | None:
+def _probe_member(folder: Folder, name: str) -> Member | Forbidden | None:
     refused: Forbidden | None = None
     stem = name.rpartition(".")[0]
     for parts in ((name,), (f"{stem}.index", f"{stem}.data")):

@@ -1,7 +1,4 @@
-"""Geometry of meshes, skeletons and annotations, from their bytes and what the info states about them.
-
-Follows the pages on meshes, skeletons and annotations of the precomputed specification.
-"""
+"""Decoding of meshes, skeletons and annotations, as the precomputed specification describes them."""
 
 from __future__ import annotations
 
@@ -40,18 +37,18 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 MOST_ATTRIBUTES = 256
-"""Attributes of vertices, properties and relationships of annotations."""
+"""Most vertex attributes, properties or relationships in an info."""
 MOST_COMPONENTS = 1024
 MOST_AXES = 64
 MOST_WIDTH = 21
-"""Bits of a coordinate of a cell of a mesh: with three of them a Morton code has 63 bits."""
+"""Most bits of a cell coordinate: three of them make a Morton code of 63 bits."""
 
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
 }  # fmt: skip
 """Data types of attributes and properties."""
 COLOURS = {"rgb": 3, "rgba": 4}
-"""Types of properties that are some bytes."""
+"""Property types of several bytes."""
 
 POINTS = {
     "point": ("position",),
@@ -60,12 +57,16 @@ POINTS = {
     "ellipsoid": ("center", "radii"),
     POLYLINE: (),
 }
-"""Shapes of annotations: their vectors in the order of the bytes; a polyline has a count and so many points."""
+"""Vectors per shape, in byte order; a polyline has a count, then its points."""
 
 _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
 
 
 def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, data: bytes) -> Geometry | None:
+    """Return the geometry of an object; None if the info does not describe one.
+
+    `place` has its stored bytes; mesh fragments are in front of them, not before `base`, the end of the shard index.
+    """
     kind = origin.space.kind
     if kind is SpaceKind.MESH and place is not None:
         return mesh_layout(info_members(origin.text), data, place, base)
@@ -114,6 +115,7 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
 
 
 def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
+    """Return the members of a mesh info that Neuroglancer rejects."""
     bits, scale = info.get("vertex_quantization_bits"), info.get("lod_scale_multiplier")
     faults = [f"vertex_quantization_bits is {short(bits)}; 10 and 16 are allowed"] if bits not in (10, 16) else []
     if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
@@ -122,17 +124,19 @@ def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
 
 
 def order_fault(positions: NDArray[np.uint32]) -> str:
+    """Return an error text if the cells of a level are not in Z-curve order or repeat, else ""."""
     width = int(positions.max(initial=1)).bit_length()
     if width > MOST_WIDTH:
         return ""
     codes = encode_many(positions.astype(np.uint64), (1 << width,) * 3)
     faults = ["are not in Z-curve order"] if (codes[1:] < codes[:-1]).any() else []
     if twice := len(codes) - len(np.unique(codes)):
-        faults.append("one comes twice" if twice == 1 else f"{twice:,} come more than once")
+        faults.append("one is repeated" if twice == 1 else f"{twice:,} are repeated")
     return ", ".join(faults)
 
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
+    """Return an error text if readers that expect vertices of `bits` bits misplace a fragment, else ""."""
     most, low = 2**bits - 1, fragment.vertices.min(initial=0)
     high = fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
@@ -172,6 +176,7 @@ def _number(name: str, value: object) -> float:
 
 
 def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> SkeletonGeometry:
+    """Decode a skeleton ("Encoded skeleton file format")."""
     attributes = _attributes(info)
     if len(data) < 8:
         raise Truncated(f"a skeleton of {plural(len(data), 'byte')}: its counts take 8", span=place)
@@ -229,6 +234,12 @@ def _unique(name: str, before: Sequence[str]) -> str:
 
 
 def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | None = None) -> AnnotationsGeometry:
+    """Decode one annotation of the id index: its row, then the ids of related objects.
+
+    Raises:
+        FormatError: The size does not match the counts, or the info is invalid.
+        Unsupported: The shape cannot be decoded.
+    """
     head, dtype = _annotation_head(info)
     rows, at = _rows(head, dtype, data, 0, 1, place)
     related: dict[str, NDArray[np.uint64]] = {}
@@ -245,6 +256,7 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
 
 
 def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> AnnotationsGeometry:
+    """Decode a list of annotations: count (uint64), rows, then ids; raises like `annotation`."""
     head, dtype = _annotation_head(info)
     if len(data) < 8:
         raise Truncated(f"a list of {plural(len(data), 'byte')}: its count takes 8", span=place)
@@ -309,6 +321,7 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
 def _properties(
     info: Mapping[str, Any], before: Sequence[str]
 ) -> tuple[list[tuple[Any, ...]], dict[str, dict[float, str]]]:
+    """Return the fields of the properties, largest types first as the format requires, and labels of values."""
     found: list[tuple[Any, ...]] = []
     labels: dict[str, dict[float, str]] = {}
     for one in _members("properties", info.get("properties", [])):

@@ -1,4 +1,4 @@
-"""Gzip members as they are written: equal content gives equal bytes, at any time and on any system."""
+"""Reproducible gzip members: equal content gives equal bytes, at any time and on any system."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import zlib
 from collections.abc import Callable, Iterable
 
 HEAD = bytes.fromhex("1f8b08000000000000ff")
-"""No name, no time, no system."""
+"""Gzip header without name, time and system."""
 LEVEL = 6
 WHOLE = 1 << 20
-"""Content of up to this many bytes is compressed in one piece, with a window that fits it."""
+"""Content of up to this many bytes is compressed at once, with a window of its size."""
 _LOOKAHEAD = 262
-"""Bytes of its window that deflate cannot refer to."""
+"""Bytes of the window that deflate cannot refer to."""
 _trailer = struct.Struct("<II").pack
 
 
 def gzip_member(data: bytes) -> bytes:
+    """Compress content of up to `WHOLE` bytes; small windows make small values much faster."""
     size = len(data)
     window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))

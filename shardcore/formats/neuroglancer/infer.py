@@ -1,8 +1,7 @@
-"""Guess the sharding specification of a bare shard: a file without its `info`.
+"""Inference of the sharding specification of a bare shard, a file without `info`.
 
-The format has no magic number, but a shard is tightly bound: ranges lie in the file, indices decode to
-entries of 24 bytes, values lie in the file, and every id hashes to the minishard that lists it. A guess keeps
-its evidence and names what the file leaves open. It stays a guess: show it with a way to correct it.
+There is no magic number, but strong constraints: ranges and values lie in the file, indices decode to multiples of
+24 bytes, and every id hashes to the minishard that lists it. The result stays a guess and keeps its evidence.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
-from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,
@@ -39,7 +38,7 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 HASHED_LIMIT = 1 << 24
-"""Keys that are hashed for one value of `minishard_bits`; afterwards hash and preshift are judged by a sample."""
+"""Keys hashed per value of `minishard_bits`; beyond that, only a sample is checked."""
 HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
@@ -47,12 +46,14 @@ MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
+    """Source of the inference: a size, and reads of any range."""
+
     @property
     def size(self) -> int:
         """Number of bytes."""
 
     def read(self, start: int, stop: int, /) -> bytes:
-        """Exactly the bytes `[start, stop)`, or a ShardError."""
+        """Return the bytes `[start, stop)` or raise a ShardError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class CandidateCheck:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
+    """A hash and preshift that put every id into the minishard that lists it.
+
+    `shard_bits` has the values that agree with the file name and its siblings; it may be empty.
+    """
+
     hash: str
     preshift_bits: int
     shard_bits: tuple[int, ...]
@@ -71,6 +77,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
+    """One value of `minishard_bits` with which the file parses.
+
+    `minishards_read` of the `minishards_used` (not empty) indices were read. `score` is the fraction of the file
+    covered by indices and values. Many `overlapping` values are a sign of a wrong guess. `meshes` if sampled values are
+    mesh manifests. `fits` are all matching hashes and preshifts.
+    """
+
     minishard_bits: int
     index_encoding: str
     data_encoding: str
@@ -84,9 +97,10 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
+        """Preferred fit: agrees with the file name, smallest preshift, likelier hash."""
         if not self.fits:
             return None
-        # Without minishards any hash fits and none matters: identity is the plainest thing to show.
+        # With one minishard any hash fits and none matters: identity is the simplest.
         preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
         return min(self.fits, key=lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred))
 
@@ -136,6 +150,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
+    """Result of the inference: candidates, best first, and one sentence per rejected value of `minishard_bits`."""
+
     candidates: tuple[Candidate, ...]
     rejected: tuple[str, ...]
 
@@ -145,6 +161,7 @@ class Inference:
 
     @property
     def certain(self) -> bool:
+        """True if all checks pass: enough to detect the file as a shard."""
         return self.best is not None and all(check.passed for check in self.best.checks())
 
     @property
@@ -153,12 +170,13 @@ class Inference:
         return f"inferred, {sum(check.passed for check in checks)} of 3 checks"
 
     def evidence(self) -> tuple[str, ...]:
+        """Return checks, coverage and warnings of the best candidate, then the other candidates."""
         if self.best is None:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
         lines.append(f"{self.best.score:.0%} of the file is accounted for")
         if self.best.meshes:
-            lines.append("values are mesh manifests: their fragments lie unlisted in front of them")
+            lines.append("values are mesh manifests, with unlisted fragments in front of them")
         if self.best.overlapping:
             lines.append(plural(self.best.overlapping, "value overlaps", "values overlap") + " others")
         for other in self.candidates[1:]:
@@ -167,6 +185,11 @@ class Inference:
 
 
 def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None) -> Inference:
+    """Infer the specification of a shard from its bytes.
+
+    `name` and `siblings` (other names in the folder) limit `shard_bits`. `index_size` is the size of the `.index` file
+    of the split form, whose files are concatenated in `file`.
+    """
     found: list[Candidate] = []
     rejected: list[str] = []
     for bits, pairs in _shard_indices(file, index_size, rejected):
@@ -189,8 +212,8 @@ def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> 
         table += file.read(len(table), size)
         pairs = np.frombuffer(table, dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         starts, ends = pairs[:, 0], pairs[:, 1]
-        # What follows the shard index only gets shorter with more bits: what breaks here breaks for all.
-        # An empty minishard may point anywhere, but writers let it point into the file.
+        # With more bits the rest of the file gets shorter, so a range that leaves it always will.
+        # The range of an empty minishard may be anywhere, but writers keep it in the file.
         if range_faults(pairs, size, file.size).any() or (ends > np.uint64(file.size - size)).any():
             rejected.append(f"minishard_bits {bits} and more: a range of the shard index leaves the file")
             return
@@ -259,7 +282,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
     listed = entries.minishards.astype(np.uint64)
     sample, larger = (_spread(len(entries), limit) for limit in (ID_SAMPLE, HASHED_SAMPLE))
     left = HASHED_LIMIT
-    # Small preshifts are likely, so they are compared with all keys first.
+    # Small preshifts are likely, so they are checked first, with all keys.
     for preshift, function in product(range(64), HASHES):
         spec = ShardingSpec(preshift, function, bits, 0)
         if not (spec.place_many(entries.ids[sample])[0] == listed[sample]).all():
@@ -273,6 +296,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
+    """Return the values of `shard_bits` with which all hashes belong in a file of this name."""
     named = shard_number(name)
     if named is None:
         return ()

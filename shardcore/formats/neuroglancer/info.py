@@ -1,7 +1,7 @@
-"""The `info` of a data set: which key spaces it has, where their shards lie, how a key becomes a place in space.
+"""Parsing of the `info` of a data set: key spaces, their folders, sharding and grids.
 
-Six kinds of key space are sharded: the scales of a volume, multi-resolution meshes, skeletons, and annotations by id,
-by related object and by grid cell. Each has a sharding object of its own and a folder of its own.
+Six kinds of key space can be sharded: scales of a volume, multi-resolution meshes, skeletons, and annotations by id,
+by related object and by grid cell.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
-"""Type without keys: all of it is in the info."""
+"""Segment properties: no keys, everything is in the info."""
 BESIDE = "../"
-"""Beginning of a key whose folder is beside that of the info; it is opened only with consent."""
+"""Prefix of a folder beside that of the info; opened only with consent."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
-"""Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""
+"""Most axes of a grid: a compressed Morton code has 64 bits."""
 TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)
@@ -66,6 +66,12 @@ _OBJECT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class VolumeScale:
+    """One scale of a volume; axes are x, y, z, lengths are voxels.
+
+    `resolution` is in nanometres per voxel, empty if unknown. `labels` if voxels are segment IDs. `block_size` is that
+    of `compressed_segmentation`. `capitals` are members with capital letters, which strict readers reject.
+    """
+
     size: tuple[int, ...]
     chunk_size: tuple[int, ...]
     voxel_offset: tuple[int, ...]
@@ -80,6 +86,12 @@ class VolumeScale:
 
 @dataclass(frozen=True, slots=True)
 class KeySpace:
+    """A set of keys with its own folder (relative to the info, empty for the same) and sharding.
+
+    `grid` has the cells per axis if keys are compressed Morton codes. If it is not `sharded`, each object is a file,
+    and `spec` has no meaning.
+    """
+
     kind: SpaceKind
     name: str
     folder: str
@@ -109,6 +121,12 @@ class KeySpace:
 
 @dataclass(frozen=True, slots=True)
 class Info:
+    """Content of an `info` file: sharded key spaces (`spaces`) and those with one file per object (`files`).
+
+    `others` has one sentence per unusable key space or deviation that strict readers reject. `folders` are the mesh and
+    skeleton folders of a volume, which have their own info.
+    """
+
     kind: str
     spaces: tuple[KeySpace, ...]
     others: tuple[str, ...]
@@ -131,8 +149,12 @@ class Info:
 
 
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
+    """Parse an info; an invalid key space ends up in `others` and does not affect the rest.
+
+    Raises FormatError if the text is not the info of a data set that can be sharded.
+    """
     if isinstance(text, bytes):
-        read = _read_before(text)
+        read = _parse_cached(text)
         if isinstance(read, FormatError):
             raise FormatError(read.message, span=read.span)
         return read
@@ -140,7 +162,8 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 
 @functools.lru_cache(maxsize=2)
-def _read_before(text: bytes) -> Info | FormatError:
+def _parse_cached(text: bytes) -> Info | FormatError:
+    """Parse an info, cached: detection parses it before opening does."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -174,6 +197,7 @@ def _info_of(members: Mapping[str, Any]) -> Info:
 
 
 def type_of(members: Mapping[str, Any]) -> object:
+    """Return the `@type`; if missing, that of a volume or of skeletons, by the other members."""
     for kind, member in ((VOLUME_TYPE, "scales"), (SKELETON_TYPE, "vertex_attributes")):
         if members.get("@type") is None and isinstance(members.get(member), list):
             return kind
@@ -305,6 +329,7 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object, *, beside: bool = False) -> str:
+    """Return a key as a normalised folder below the info, or with `beside` also next to it; refuse others."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:

@@ -1,4 +1,4 @@
-"""The `info` file that is written with the shards of a data set."""
+"""Creation of the `info` of a data set to be written."""
 
 from __future__ import annotations
 
@@ -26,17 +26,23 @@ from shardcore.model.number_words import plural
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
-"""Meanings that keys can have; the latter two are types of volumes."""
+"""Values of the option `kind`; the last two are types of volumes."""
 
 _UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 Place = tuple[str | int, ...]
-"""The way to the part of an info that has the sharding object of a key space: `("scales", 0)`; empty for all of it."""
+"""Path of a key space in an info, such as `("scales", 0)`; empty for the info itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class SpaceDescription:
+    """A key space to be written, without its sharding specification.
+
+    `members` is the info, None if too little is known for one, and `place` the path of the key space in it. `base` is
+    the folder of the info, relative to the data set.
+    """
+
     kind: SpaceKind = SpaceKind.UNKNOWN
     members: Mapping[str, Any] | None = None
     place: Place = ()
@@ -51,12 +57,14 @@ class Described:
     def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
         return _text(self.info(spec, beside=beside))
 
-    def told(self, spec: ShardingSpec) -> dict[str, Any]:
+    def spec_option(self, spec: ShardingSpec) -> dict[str, Any]:
+        """Return the value of `spec` with which a reader without info knows what the writer knew."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
+        """Return the key space as a reader would find it; raise UsageError if the info has not exactly one."""
         if self.members is None:
             return KeySpace(self.kind, "keys", "", spec)
         try:
@@ -73,10 +81,10 @@ class Described:
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
-def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
+def info_text(spaces: Sequence[tuple[SpaceDescription, ShardingSpec]]) -> bytes:
     members: Any = spaces[0][0].members or {}
-    for said, spec in spaces:
-        members = _with(members, said.place, {"sharding": spec.to_json()})
+    for described, spec in spaces:
+        members = _with(members, described.place, {"sharding": spec.to_json()})
     return _text(members)
 
 
@@ -94,7 +102,7 @@ def _text(members: Any) -> bytes:
     return json.dumps(members, indent=2).encode() + b"\n"
 
 
-def of_kind(kind: str) -> Described:
+def of_kind(kind: str) -> SpaceDescription:
     if kind == "mesh":
         members = {
             "@type": MESH_TYPE,
@@ -102,37 +110,38 @@ def of_kind(kind: str) -> Described:
             "transform": list(IDENTITY_TRANSFORM),
             "lod_scale_multiplier": 1.0,
         }
-        return Described(SpaceKind.MESH, members)
+        return SpaceDescription(SpaceKind.MESH, members)
     if kind == "skeleton":
         members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
-        return Described(SpaceKind.SKELETON, members)
+        return SpaceDescription(SpaceKind.SKELETON, members)
     raise UsageError(f"kind={kind} needs volume=FILE.npy; existing chunks need their info as spec")
 
 
-def check_kind(kind: str, said: Described) -> None:
+def check_kind(kind: str, described: SpaceDescription) -> None:
     kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
-    stated = (said.members or {}).get("type", kind) if said.kind is SpaceKind.VOLUME else kind
-    if kinds.get(kind, SpaceKind.VOLUME) is not said.kind or stated != kind:
-        raise UsageError(f"kind={kind}, but the info is that of another kind: {said.kind.value}")
+    stated = (described.members or {}).get("type", kind) if described.kind is SpaceKind.VOLUME else kind
+    if kinds.get(kind, SpaceKind.VOLUME) is not described.kind or stated != kind:
+        raise UsageError(f"kind={kind}, but the info is that of another kind: {described.kind.value}")
 
 
-def of_info(members: Mapping[str, Any]) -> Described:
+def of_info(members: Mapping[str, Any]) -> SpaceDescription:
     found = spaces_of(members)
     if len(found) != 1:
         raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
     return found[0]
 
 
-def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
+def spaces_of(members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
+    """Return all key spaces of an info, sharded or not; `base` is its folder relative to the data set."""
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
-        told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
-        raise UsageError(f"the info is of type {kind}; {told}")
+        supported = "volumes, multi-resolution meshes, skeletons and annotations can be written"
+        raise UsageError(f"the info is of type {kind}; {supported}")
     places = list(_PLACES[kind](members))
     bare: Any = members
     for place, _ in places:
         bare = _without_sharding(bare, place)
-    found = [Described(what, bare, place, base) for place, what in places]
+    found = [SpaceDescription(what, bare, place, base) for place, what in places]
     for one in found:
         one.space()
     return found
@@ -170,26 +179,31 @@ _PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceK
 }
 
 
-def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
+def of_spec(given: Any) -> tuple[ShardingSpec, SpaceDescription]:
+    """Return the specification in `given`: a sharding object, or the whole info of one key space."""
     origin = given_origin(given)
     space = origin.space
     if space.kind is SpaceKind.UNKNOWN:
-        return origin.spec, Described()
+        return origin.spec, SpaceDescription()
     members = json.loads(origin.text)
     if space.kind is SpaceKind.VOLUME:
-        # Of the other scales no chunks are written.
+        # No chunks of the other scales are written.
         scales = [
             each for each in members["scales"] if posixpath.normpath(each.get("key") or "") == (space.folder or ".")
         ]
         members["scales"] = scales[:1]
         return origin.spec, of_info(members)
-    for said in spaces_of(members):
-        if (said.kind, said.space().folder) == (space.kind, space.folder):
-            return origin.spec, said
+    for described in spaces_of(members):
+        if (described.kind, described.space().folder) == (space.kind, space.folder):
+            return origin.spec, described
     raise UsageError("the specification given states no key space that can be written")
 
 
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
+    """Return the options that keep the info of a converted source; see `Writes.inherited`.
+
+    The info of a volume is only kept if keys are not renamed, as they are positions.
+    """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
         return {}

@@ -1,4 +1,4 @@
-"""Inputs of a data set: files named by their keys, chunks of an array, an unsharded data set."""
+"""Inputs of a data set: files named by key, chunks of an array, or an unsharded data set."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import of_spec
 from shardcore.formats.neuroglancer.keys import key_of_name
-from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
-from shardcore.formats.neuroglancer.voxels import chunks, described_volume
+from shardcore.formats.neuroglancer.npy_volume import chunks, describe_volume
+from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import FormatInputs, InputItem
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
+    """Return the objects of the inputs; skipped files are reported to `left_out`."""
     volume = options.get("volume")
     if volume is not None:
         if paths:
             raise UsageError("volume is written alone: give no other inputs")
-        said = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
-        return FormatInputs(chunks(volume, said))
+        described = describe_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
+        return FormatInputs(chunks(volume, described))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
         return _files(paths, options, left_out)
@@ -59,5 +60,5 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:
     if options.get("spec") is None:
         return None
-    _, said = of_spec(options["spec"])
-    return said.space() if said.kind is not SpaceKind.UNKNOWN else None
+    _, described = of_spec(options["spec"])
+    return described.space() if described.kind is not SpaceKind.UNKNOWN else None

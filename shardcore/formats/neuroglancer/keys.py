@@ -1,4 +1,4 @@
-"""Keys as people give them when they write: decimal, or with 0x."""
+"""Keys as text for writing: decimal, or hexadecimal with 0x."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from shardcore.writing.writer import OddName
 
 _NUMBER = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
 _DIGITS = 19
-"""Numbers of so many digits are below 2**64."""
+"""Numbers of up to this many digits are below 2**64."""
 
 
 def key_number(text: str, who: str = "") -> int:
+    """Return the key of a text; raise UsageError, starting with `who`, if it is no uint64."""
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _NUMBER.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
-        told = f"{who}: " if who else ""
-        raise UsageError(f"{told}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
+        prefix = f"{who}: " if who else ""
+        raise UsageError(f"{prefix}a key is an unsigned 64-bit integer, decimal or with 0x, not {short(text)}")
     return number
 
 
@@ -38,9 +39,10 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
+    """Return the key in a file name, its stem; raise OddName if that is no number."""
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:
         return str(key_number(stem))
     except UsageError:
-        raise OddName(f"{name}: the name of a file is its key, a decimal or 0x number") from None
+        raise OddName(f"{name}: a file name must be its key, a decimal or 0x number") from None

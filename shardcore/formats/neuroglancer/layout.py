@@ -1,7 +1,6 @@
-"""The bytes of a shard and the rules on them, stated once: shard index, minishard index, mesh manifest.
+"""Byte layout of shards and the rules on them: shard index, minishard index, mesh manifest.
 
-Follows the page "Sharded format" of the precomputed specification, and for manifests the page on meshes, section
-"Multi-resolution mesh format".
+From the pages "Sharded format" and "Meshes", section "Multi-resolution mesh manifest".
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _ORDER = Differs(
 
 _SIZES = Differs(
     "it is the size of the data of a chunk",
-    "it counts stored bytes: compressed ones where data_encoding is gzip, and of a mesh those of its manifest alone",
+    "it is the stored size: compressed if data_encoding is gzip, and for a mesh that of the manifest alone",
 )
 
 MINISHARD_INDEX = Columns(
@@ -74,7 +73,7 @@ MINISHARD_INDEX = Columns(
             "sizes",
             "<u8",
             Role.SIZE,
-            "Stored bytes of the value: compressed ones where values are gzip.",
+            "Stored size of the value, compressed if values are gzip.",
             differs=_SIZES,
         ),
     ),
@@ -87,29 +86,30 @@ MANIFEST_HEAD = Record(
         Field("chunk_shape_x", "<f4", Role.NUMBER, "Size of the finest level's cells along x."),
         Field("chunk_shape_y", "<f4", Role.NUMBER, "Size of the finest level's cells along y."),
         Field("chunk_shape_z", "<f4", Role.NUMBER, "Size of the finest level's cells along z."),
-        Field("grid_origin_x", "<f4", Role.NUMBER, "Where the grid of cells begins along x."),
-        Field("grid_origin_y", "<f4", Role.NUMBER, "Where the grid of cells begins along y."),
-        Field("grid_origin_z", "<f4", Role.NUMBER, "Where the grid of cells begins along z."),
+        Field("grid_origin_x", "<f4", Role.NUMBER, "Origin of the grid of cells along x."),
+        Field("grid_origin_y", "<f4", Role.NUMBER, "Origin of the grid of cells along y."),
+        Field("grid_origin_z", "<f4", Role.NUMBER, "Origin of the grid of cells along z."),
         Field("num_lods", "<u4", Role.COUNT, "Levels of detail, the finest first."),
     ),
 )
 
 ENTRY_SIZE = MINISHARD_INDEX.row_size
-"""Bytes that one key takes in a decoded minishard index."""
+"""Bytes per key in a decoded minishard index."""
 
 
 class RangeFault(IntEnum):
     NONE = 0
     BACKWARD = 1
-    """A minishard's index does not end before it starts."""
+    """The index ends before it starts."""
     OUTSIDE = 2
-    """A minishard's index lies in the file."""
+    """The index exceeds the file."""
 
 
 def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
+    """Return the `RangeFault` per row of `pairs`, which are relative to the end of the shard index, shape `(n, 2)`."""
     starts, ends = pairs[:, 0], pairs[:, 1]
     faults = np.zeros(len(pairs), np.uint8)
-    # Where start and end are equal, the minishard is empty: it does not matter where.
+    # Equal start and end mean an empty minishard, wherever they are.
     faults[(starts < ends) & (ends > np.uint64(file_size - index_size))] = RangeFault.OUTSIDE
     faults[starts > ends] = RangeFault.BACKWARD
     return faults
@@ -129,11 +129,13 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
 
 
 class ShardIndex(PointerTable):
+    """Table of the shard index: per minishard, the range of its index ("Shard index format")."""
+
     layout = SHARD_INDEX_ENTRY
     row_name = "minishard {}"
-    why = "The shard index has the offsets of the index of minishard {} has its index."
+    why = "The shard index has the range of the index of minishard {}."
     used = (Use.LOOKUP, "pairs of minishards", "Start and end of the index of each minishard.")
-    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys have a pair all the same.")
+    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys also have a pair.")
 
     def __init__(self, rows: int, file_size: int, read: Callable[[int, int], npt.NDArray[Any]]) -> None:
         super().__init__(0, rows, read)
@@ -175,6 +177,7 @@ def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def entry_count(decoded_size: int) -> int:
+    """Return the number of entries; raise FormatError if the size is not a multiple of 24."""
     if not is_whole(np.array([decoded_size]))[0]:
         raise FormatError(f"a minishard index has {plural(decoded_size, 'byte')}, not a multiple of {ENTRY_SIZE}")
     return decoded_size // ENTRY_SIZE
@@ -183,6 +186,7 @@ def entry_count(decoded_size: int) -> int:
 def values_inside(
     starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
 ) -> npt.NDArray[np.bool_]:
+    """Return whether values lie between the end of the shard index and the end of the file."""
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
     return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
@@ -193,20 +197,22 @@ def outside_text(start: int, size: int, file_size: int) -> str:
 
 
 LOD_SIZE = 20
-"""Bytes that one level of detail takes besides its fragments: scale, three offsets, count."""
+"""Bytes per level of detail without its fragments: scale, three offsets, count."""
 FRAGMENT_SIZE = 16
-"""Bytes that one fragment takes in a manifest: three coordinates and its size."""
+"""Bytes per fragment in a manifest: three coordinates and its size."""
 MOST_LODS = 1000
-"""Levels of detail that are read: each is coarser than the one before, so that a mesh has some ten."""
+"""Most levels of detail in a manifest; real meshes have about ten."""
 
 MOST_SEARCHED = 1 << 20
-"""Bytes at the end of a value in which a manifest is looked for."""
+"""Bytes at the end of a value in which a manifest is searched."""
 MOST_TRIED = 16
-"""Offsets there that are tried, of those whose counts fit the rest of the value."""
+"""Most offsets tried there, of those whose counts fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
+    """One array of a manifest; `start` is its offset there."""
+
     name: str
     start: int
     values: npt.NDArray[np.float32] | npt.NDArray[np.uint32]
@@ -220,6 +226,12 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MeshManifest:
+    """Manifest of a mesh; its Draco fragments are directly in front of it and in no index.
+
+    Shapes: `lod_scales` `(L,)`, `vertex_offsets` `(L, 3)`; per level `positions` (the cells) `(3, n)` and `sizes` in
+    bytes `(n,)`, both uint32.
+    """
+
     chunk_shape: tuple[float, float, float]
     grid_origin: tuple[float, float, float]
     lod_scales: npt.NDArray[np.float32]
@@ -233,10 +245,15 @@ class MeshManifest:
 
     @property
     def fragments_size(self) -> int:
+        """Size of all fragments in bytes: the distance from their start to the manifest."""
         return sum(int(sizes.sum(dtype=np.uint64)) for sizes in self.sizes)
 
 
 def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]:
+    """Return the arrays after the head of a manifest, in byte order.
+
+    Raises FormatError if the length does not match the counts, or the value starts with a fragment.
+    """
     if data.startswith(DRACO):
         at = _manifest_behind(data)
         text = f"its manifest begins {plural(at, 'byte')} later" if at else "it has no manifest"
@@ -252,9 +269,7 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
     counts = np.frombuffer(data, "<u4", lods, counts_at)
     expected = MANIFEST_HEAD.size + LOD_SIZE * lods + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
     if len(data) != expected:
-        raise FormatError(
-            f"the manifest has {plural(len(data), 'byte')}; by its counts it has to have {expected:,}", span=place
-        )
+        raise FormatError(f"the manifest has {plural(len(data), 'byte')}; its counts require {expected:,}", span=place)
     at = MANIFEST_HEAD.size
     arrays = []
     for name, dtype, count, role, doc in _parts(lods, counts.tolist()):
@@ -265,9 +280,13 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 
 
 def _manifest_behind(data: bytes) -> int:
+    """Return the offset of the manifest in a value that includes its fragments, or 0.
+
+    cloud-volume writes such values with `data_encoding` gzip, and cannot read them.
+    """
     first = max(len(data) - MOST_SEARCHED, 0)
     tail = data[first:] + bytes(-(len(data) - first) % 4 + 4)
-    # Every byte may be the first of a number; sums are over every fourth one.
+    # The manifest may start at any byte; its numbers are four bytes apart.
     words = np.ndarray((len(tail) - 4,), "<u4", tail, 0, (1,))
     head, end = MANIFEST_HEAD.size, len(data) - first
     at = np.flatnonzero((words[head - 4 :] > 0) & (words[head - 4 :] <= MOST_LODS))
@@ -278,7 +297,7 @@ def _manifest_behind(data: bytes) -> int:
     sums = np.cumsum(np.pad(words, (4, 0)).reshape(-1, 4), axis=0, dtype=np.int64).reshape(-1)
     fits = FRAGMENT_SIZE * (sums[counts_at + 4 * lods] - sums[counts_at]) == rest
     for start in (first + at[fits][:MOST_TRIED]).tolist():
-        # Draco data in place of a manifest would be searched likewise.
+        # Draco data instead of a manifest would start this search again.
         if not data.startswith(DRACO, start) and start == read_manifest(data[start:]).fragments_size:
             return int(start)
     return 0
@@ -286,8 +305,8 @@ def _manifest_behind(data: bytes) -> int:
 
 def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, str]]:
     parts = [
-        ("lod_scales", "<f4", lods, Role.NUMBER, "How much coarser each level of detail is than the finest."),
-        ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "For each level x, y, z, which are added to its vertices."),
+        ("lod_scales", "<f4", lods, Role.NUMBER, "Scale of each level of detail, relative to the finest."),
+        ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "Offset x, y, z per level, added to its vertices."),
         ("num_fragments_per_lod", "<u4", lods, Role.COUNT, "Number of fragments of each level."),
     ]
     for lod, count in enumerate(counts):
@@ -324,6 +343,7 @@ def write_manifest(manifest: MeshManifest) -> bytes:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
+    """Return the bytes of the fragments; raise FormatError if they would start inside the shard index."""
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(

@@ -1,6 +1,6 @@
-"""Finding a key: eight steps to the place of its value, two more to what it means. `find` is the trace without words.
+"""Lookup of a key; with a recorder that describes, it is the trace.
 
-Steps one to four need no shard: they are the routing of a data set. The others are those of a single file.
+Steps 1 to 4 (routing) need no shard; 5 to 8 find the value; 9 and 10 read and explain it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, source_lost
+from shardcore.formats.neuroglancer.byte_regions import WORD
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of
+from shardcore.formats.neuroglancer.index_levels import pair_span
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, read_manifest
-from shardcore.formats.neuroglancer.levels import pair_span
-from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
-from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.number_words import ends_text, plural
 from shardcore.model.span import Span
 from shardcore.shards.format import lazily
@@ -45,8 +45,8 @@ morton_figure = lazily(f"{_FIGURES}:morton_figure")
 places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
 
-TOLD_LIMIT = 16 << 20
-"""Values of up to this many bytes, stored and plain, are read and hashed while a lookup is reported."""
+TRACED_LIMIT = 16 << 20
+"""Values of up to this many bytes, stored and uncompressed, are read and hashed by a trace."""
 
 
 class NeuroglancerLookup:
@@ -58,9 +58,15 @@ class NeuroglancerLookup:
         return self._file.spec.place(parse_key(text))
 
     def find(self, key: KeyLocation, look: Look) -> ObjectRef:
+        """Return the first entry of a key.
+
+        Raises:
+            KeyAbsent: The key belongs in another shard, its minishard is empty, or does not list it.
+            FormatError: The minishard is damaged, or the value is outside the file.
+        """
         file = self._file
         if not key.routed:
-            tell_route(key, file.origin, look)
+            describe_route(key, file.origin, look)
         self._check_shard(key)
         source = look.meter(file.source)
         start, stop = _pair(file, key, source, look)
@@ -79,14 +85,15 @@ class NeuroglancerLookup:
         )
         at = _position(file, entries, key, rows, look)
         ref = self._objects.of_entry(entries, at)
-        _tell_place(entries, at, rows, file.base, look)
+        _describe_location(entries, at, rows, file.base, look)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
         if look.recording:
-            _tell_value(file, ref, source, look)
+            _describe_value(file, ref, source, look)
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
+        """Return all entries of a key, in index order; values outside the file are omitted."""
         try:
             self._check_shard(key)
         except KeyAbsent:
@@ -97,12 +104,13 @@ class NeuroglancerLookup:
         return tuple(ref for ref in refs if not ref.error)
 
     def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the row per key, -1 if not found; reads all minishard indices."""
         entries = self._file.levels.table().entries
         minishards, shards = self._file.spec.place_many(entries.ids)
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
         if self._file.number is not None:
             rows = rows[shards[rows] == np.uint64(self._file.number)]
-        # Stable: of equal ids the first listed comes first, as `find` has it.
+        # Stable: of equal ids the first listed stays first, as in `find`.
         rows = rows[np.argsort(entries.ids[rows], kind="stable")]
         ids = entries.ids[rows]
         at = np.searchsorted(ids, keys)
@@ -119,10 +127,10 @@ class NeuroglancerLookup:
 
 
 _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever the size of the file."
-_MEANING_WHY = "A shard stores bytes under numbers; only the info has their meaning."
+_MEANING_WHY = "A shard stores bytes by number; only the info says what they are."
 
 
-def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
+def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
     if not look.recording:
         return
     spec = origin.spec
@@ -131,13 +139,13 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
-        why="The file does not say how its keys are spread; without the specification no key can be found in it.",
+        why="The file does not contain its sharding parameters; without them no key can be found.",
         shown=(key_figure(spec, place, spans),),
         **spec.to_json(),
     )
     shift = spec.preshift_bits
     dropped = "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
-    text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, with the remainder forgotten."
+    text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, without the remainder."
     if not shift:
         text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
     look.step(
@@ -145,7 +153,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         text,
         why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
         if shift
-        else "Dropping low bits would keep neighbouring keys in one minishard; this writer chose to part them.",
+        else "Dropping low bits would keep neighbouring keys in one minishard; this writer chose not to.",
         inputs=origin.fields_at("preshift_bits"),
         key=str(place.key),
         shifted=str(place.shifted),
@@ -173,7 +181,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
-        why="Two fields of one number replace a directory: every reader computes the place, without a server.",
+        why="Two bit fields replace a directory: every reader computes the location, without a server.",
         inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,
@@ -222,7 +230,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
         f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
         span,
-        why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
+        why="The file starts with one pair of offsets per minishard: 16 bytes at a computed offset.",
         **offsets,
         start=start,
         stop=stop,
@@ -277,17 +285,17 @@ def _position(
 
 
 def _none_of(count: int) -> str:
-    return "the one key here is another one: it" if count == 1 else f"none of the {count:,} keys"
+    return "the only key" if count == 1 else f"none of the {count:,} keys"
 
 
-def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
+def _describe_location(
+    entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look
+) -> None:
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
-    text = (
-        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
-    )
+    text = f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
     look.step(
-        "Place of the value",
+        "Locate the value",
         text,
         *used,
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
@@ -297,10 +305,10 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
     )
 
 
-def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
+def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     span = ref.spans[0]
-    if span.size > TOLD_LIMIT:
-        text = f"{plural(span.size, 'stored byte')}: too many to read along."
+    if span.size > TRACED_LIMIT:
+        text = f"{plural(span.size, 'stored byte')}: too many to read in a trace."
         look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
@@ -310,8 +318,8 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             digest.update(piece)
             size += len(piece)
             head.append(piece)
-            if size > TOLD_LIMIT:
-                text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
+            if size > TRACED_LIMIT:
+                text = f"{_decompressed(span.size, TRACED_LIMIT, 'more than ')}: too many to read in a trace."
                 look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
@@ -335,14 +343,14 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         size=size,
         sha256=digest.hexdigest(),
     )
-    _tell_meaning(file, ref, b"".join(head), look)
+    _describe_meaning(file, ref, b"".join(head), look)
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
-def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
+def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
     space = file.origin.space
     span = ref.spans[0]
     try:
@@ -351,8 +359,8 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             fragments = fragments_span(manifest, span.start, file.base)
             lods, count = len(manifest.lod_scales), manifest.fragments
             text = (
-                f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
-                f"{count:,} of {plural(fragments.size, 'byte')} in all."
+                f"A manifest of {plural(lods, 'level')} of detail; directly in front of it are its "
+                f"{plural(count, 'fragment')}, {plural(fragments.size, 'byte')} in all."
             )
             look.step(
                 "Meaning",
@@ -387,6 +395,14 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
+    """Return the shard file and minishard of a key.
+
+    Args:
+        key: The key in decimal.
+        info: The info of a data set: JSON text, a mapping, or the path of the file or its folder.
+        spec: The sharding specification, in the same forms; give either `info` or `spec`.
+        folder: Folder of the key space, if the info has several.
+    """
     if (info is None) == (spec is None):
         raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
     origin = given_origin(spec if info is None else info, str(folder))

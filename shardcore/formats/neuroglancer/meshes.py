@@ -1,7 +1,7 @@
-"""Unlisted bytes of a mesh shard, and the segment that each belongs to.
+"""Fragments of a mesh shard, which no index lists.
 
-Meshes page, section "Sharded storage of multi-resolution mesh manifest": the fragments of a segment lie directly in
-front of its manifest, in the order of the manifest, and no index lists them.
+"Sharded storage of multi-resolution mesh manifest": the fragments of a segment are directly in front of its manifest,
+in the order of the manifest.
 """
 
 from __future__ import annotations
@@ -13,35 +13,39 @@ import numpy.typing as npt
 
 from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
-from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 
 MANIFEST_LIMIT = 64 << 20
-"""Most bytes that a manifest may have: four million fragments."""
+"""Largest manifest in bytes: four million fragments."""
 MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
-"""Cost of reading a manifest besides its bytes."""
+"""Cost per manifest in addition to its bytes."""
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
+    """Manifests of a shard: start of the fragments per row (int64, -1 if unknown), and errors by row."""
+
     fragments: npt.NDArray[np.int64]
     damage: dict[int, ShardError]
 
 
 def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
+    """Return a manifest, decompressed; raise LimitExceeded above `MANIFEST_LIMIT` bytes."""
     codec = "gzip" if spec.data_encoding == "gzip" else "none"
     return decompress(codec, stored, limit=MANIFEST_LIMIT, span=place)
 
 
 def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progress: Progress = no_progress) -> Meshes:
+    """Read all manifests of a shard in batches; each distinct range is read once."""
     entries = table.entries
     fragments = np.full(len(entries), -1, np.int64)
     damage: dict[int, ShardError] = {}
@@ -49,7 +53,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
     rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
     same = _same_as_before(entries.starts[rows], entries.sizes[rows])
     twins, rows = rows, rows[~same]
-    # Manifests that overlap are read as long as all of them together are not many times the file.
+    # Overlapping manifests are read, but together not more than a multiple of the file.
     left, done = MANIFESTS_FLOOR + MANIFESTS_RATIO * source.size, 0
     while done < len(rows):
         count = 1 + int(np.searchsorted(np.cumsum(entries.sizes[rows[done : done + BATCH]]), np.uint64(BATCH_BYTES)))
@@ -59,7 +63,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
         for row, place, stored in zip(batch.tolist(), places, source.read_many(places), strict=True):
             span = Span("", *place)
             if left <= 0:
-                damage[row] = FormatError("its manifest lies where those of many others do", span=span)
+                damage[row] = FormatError("its manifest shares bytes with those of many others", span=span)
                 continue
             left -= len(stored) + MANIFEST_COST
             try:
@@ -67,7 +71,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
                 left -= len(data)
                 fragments[row] = fragments_span(read_manifest(data, span), span.start, spec.index_size).start
             except (FormatError, LimitExceeded) as error:
-                # The frames there would keep every manifest in memory.
+                # The traceback's frames would keep every manifest in memory.
                 error.__cause__ = error.__context__ = None
                 damage[row] = error.with_traceback(None)
         done += len(batch)

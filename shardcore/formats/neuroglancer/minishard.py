@@ -1,8 +1,7 @@
-"""Minishard indices as columns: ids, positions and sizes of many minishards at once.
+"""Minishard indices as columns, for many minishards at once ("Minishard index format").
 
-Section "Minishard index format". A decoded index is three rows of n unsigned 64-bit numbers: id deltas, gaps
-between a value and the end of the one before, sizes. Other readers sum modulo 2**64; so do we, and mark where
-an id wrapped.
+A decoded index is three rows of n uint64: id deltas, gaps after the previous value, sizes. Sums are modulo 2**64
+as in other readers; wrapped ids are marked.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, entry_count, values_inside
 
 WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
-"""One word of an index; the three columns have the same type."""
+"""Type of a number in an index; all three columns have it."""
 
 Numbers = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
@@ -24,6 +23,12 @@ Marks = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MinishardEntries:
+    """Entries of one or more minishards; all arrays have the same length.
+
+    `starts` are offsets in the file, `slots` positions in the minishard. `wrapped` if the sum of id deltas passed 2**64
+    at this row, `inside` if the value lies between shard index and end of file.
+    """
+
     ids: Numbers
     starts: Numbers
     sizes: Numbers
@@ -53,7 +58,8 @@ def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
-    # Exact even though totals wrap: subtraction modulo 2**64 takes away what came before the segment.
+    """Return running sums modulo 2**64 that restart in each segment of `counts[j]` numbers."""
+    # Exact although totals wrap: subtraction is modulo 2**64, too.
     totals = np.cumsum(deltas, dtype=np.uint64)
     filled = counts[counts > 0]
     firsts = segment_starts(filled)
@@ -64,14 +70,15 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
 def entries_of(
     indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
 ) -> MinishardEntries:
+    """Decode minishard indices; raise FormatError if a size is not a multiple of 24."""
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
     slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(segment_starts(counts), counts)
-    # The words of a segment are three rows of its n: row r of entry i is word 3 * entries before + r * n + i.
+    # A segment is three rows of n words: entry i of row r is word 3 * (entries before) + r * n + i.
     at = np.repeat(3 * segment_starts(counts), counts) + slots
     rows = np.repeat(counts, counts)
     id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
-    del at, rows, words  # as large as what is kept
+    del at, rows, words  # free memory as large as the result
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes
@@ -87,6 +94,7 @@ def entries_of(
 
 
 def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> bytes:
+    """Return the decoded minishard index of entries; the inverse of `entries_of` for one minishard."""
     ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
     id_deltas = np.diff(ids, prepend=np.uint64(0))
     ends = np.concatenate([np.array([index_size], dtype=np.uint64), starts + sizes])[: len(ids)]
@@ -94,6 +102,7 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:
+    """Return how many non-empty ranges start before the end of an earlier one."""
     kept = sizes > 0
     order = np.argsort(starts[kept], kind="stable")
     begin = starts[kept][order]

@@ -1,8 +1,6 @@
-"""Compressed Morton code: the key of a chunk of a volume, or of a cell of a spatial index.
+"""Compressed Morton code: key of a chunk of a volume or of a cell of a spatial index ("Compressed morton code").
 
-Section "Compressed morton code" of the volume page. Bit level by bit level, from the lowest, the coordinates
-give one bit each, first axis first; an axis takes part in level i only while `2**i < grid[axis]`. Coordinates
-and codes are Python ints or `uint64` arrays; the rank is free.
+Bit level by bit level, from the lowest, each axis adds one bit, first axis first, while `2**i < grid[axis]`. Any rank.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_grid(grid: Sequence[int]) -> list[int]:
+    """Return the bits per axis; raise FormatError if they exceed 64 or a length is not positive."""
     if any(length <= 0 for length in grid):
         raise FormatError(f"grid {list(grid)}: every axis needs at least one cell")
     widths = [(length - 1).bit_length() for length in grid]
@@ -35,12 +34,14 @@ def check_grid(grid: Sequence[int]) -> list[int]:
 
 
 def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return axis and bit of the coordinate for each bit of a code, lowest first; raises like `check_grid`."""
     widths = check_grid(grid)
     levels = range(max(widths, default=0))
     return tuple((axis, level) for level in levels for axis, width in enumerate(widths) if level < width)
 
 
 def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
+    """Return the code of a cell; raise UsageError if it is outside the grid."""
     owners = bit_owners(grid)
     if len(cell) != len(grid) or any(not 0 <= at < length for at, length in zip(cell, grid, strict=True)):
         raise UsageError(f"cell {list(cell)} is outside the grid {list(grid)}")
@@ -48,6 +49,7 @@ def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
 
 
 def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
+    """Return the cell of a code; raise FormatError if bits are left over or it is outside the grid."""
     owners = bit_owners(grid)
     cell = [0] * len(grid)
     for bit, (axis, level) in enumerate(owners):
@@ -60,6 +62,7 @@ def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
 
 
 def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
+    """Return the codes of cells, uint64 of shape `(n, rank)`; raise UsageError if one is outside the grid."""
     cells = np.asarray(cells, dtype=np.uint64)
     owners = bit_owners(grid)
     if cells.ndim != 2 or cells.shape[1] != len(grid) or (cells > _last_cell(grid)).any():
@@ -71,6 +74,7 @@ def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
 
 
 def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    """Return the cells of codes, shape `(n, rank)`, and whether each code is valid."""
     codes = np.asarray(codes, dtype=np.uint64)
     owners = bit_owners(grid)
     cells = np.zeros((len(codes), len(grid)), dtype=np.uint64)
@@ -83,4 +87,5 @@ def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[n
 
 
 def _last_cell(grid: Sequence[int]) -> Codes:
+    """Return the largest coordinates: unlike lengths, they always fit 64 bits."""
     return np.array([length - 1 for length in grid], dtype=np.uint64)

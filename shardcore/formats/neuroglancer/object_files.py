@@ -1,8 +1,7 @@
-"""A key space that is not sharded: one file per object.
+"""Unsharded key spaces: one file per object.
 
-A chunk is named by its voxels, as `0-64_64-128_0-30`, a cell of a grid by its place, as `0_1_0`, other objects by their
-keys. A mesh has two files, its manifest `<key>.index` and its fragments `<key>`, which are read as in a shard: the
-manifest behind the fragments.
+Chunks are named by voxels (`0-64_64-128_0-30`), grid cells by position (`0_1_0`), other objects by key. A mesh has a
+manifest `<key>.index` and fragments `<key>`; they are read as in a shard, fragments first.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
+from shardcore.formats.neuroglancer.chunks import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
@@ -39,10 +39,9 @@ from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
-from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
+from shardcore.formats.neuroglancer.unsharded_input import MANIFEST, cell_key, chunk_key
 from shardcore.formats.neuroglancer.verify import ValueCheck
-from shardcore.formats.neuroglancer.volume import chunk_array, chunk_layout
-from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
+from shardcore.formats.neuroglancer.volume_grid import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
@@ -75,7 +74,7 @@ I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_HEAD = 8 << 20
-"""Bytes of a remote chunk that are requested at once."""
+"""Most bytes of a remote chunk requested at once."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh: the file of its key."
@@ -84,14 +83,15 @@ FILE_WHY = "The folder is the index here: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
+    """Return the compression of a file, by its suffix or its first bytes; `plain_size` is that of a raw chunk."""
     ending = name[len(plain_name(name)) :]
     if ending:
         return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
-    # Stores that compress a file on its way in keep its name.
+    # Stores that compress uploads keep the file name.
     return "gzip" if head.startswith(GZIP_MAGIC) and len(head) != plain_size else "none"
 
 
-def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
+def decompress_file(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
     if codec == "brotli":
         raise Unsupported("files compressed with brotli are not read; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
@@ -103,6 +103,7 @@ def check_stored(size: int, limit: int, span: Span) -> None:
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
+    """Return an error text if a file is too short for its chunk, else ""; uses only name and size."""
     ending = name[len(plain_name(name)) :]
     if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
         return ""
@@ -113,6 +114,7 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
 
 
 def object_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of an object file; None for other files and for mesh fragments."""
     key = plain_name(name)
     if space.kind is SpaceKind.MESH:
         key = key.removesuffix(MANIFEST) if key.endswith(MANIFEST) else ""
@@ -123,6 +125,7 @@ def object_key(name: str, space: KeySpace) -> str | None:
 
 
 def key_number(key: str, space: KeySpace) -> int | None:
+    """Return the number that a key would have in a shard; None if the name is no key."""
     if space.grid is None:
         return parse_key(key) if key.isdecimal() and (key[0] != "0" or key == "0") else None
     number = chunk_key(key, space) if space.scale is not None else cell_key(key, space)
@@ -130,6 +133,11 @@ def key_number(key: str, space: KeySpace) -> int | None:
 
 
 class _ObjectFile:
+    """The file of one object, as a shard with one object.
+
+    `source` has the fragments of a mesh before its manifest; the content starts at `start`.
+    """
+
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
         self.source, self.origin, self.space = source, origin, origin.space
         self.name = name
@@ -157,7 +165,7 @@ class _ObjectFile:
         return self.source.read(self.span.start, self.span.stop)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        return expanded(self.codec, self.stored(limit), limit, self.span)
+        return decompress_file(self.codec, self.stored(limit), limit, self.span)
 
     def ref(self) -> ObjectRef:
         fault = size_fault(self.name, self.span.size, self.space)
@@ -245,7 +253,7 @@ class ObjectFileShard(FileShard):
         self.title = f"Neuroglancer {file.kind}"
 
     def _module(self, name: str) -> Any:
-        # Charts and references of the format are those of shards.
+        # Charts and references exist only for shards.
         return None
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
@@ -254,12 +262,11 @@ class ObjectFileShard(FileShard):
         ref = self.file.ref()
         where = self.file.span
         text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
-        look.step(
-            self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it."
-        )
+        look.step(self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it.")
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the content, decompressed; only an uncompressed file is read in pieces."""
         file = self.file
         if file.codec != "none":
             yield file.content()
@@ -305,11 +312,11 @@ class ObjectFileShard(FileShard):
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
-        # A gzip member ends with a crc32; the others have no checksum that is always there.
+        # A gzip member ends with a crc32; other encodings have no mandatory checksum.
         checked = int(depth.reaches(Depth.CONTENT) and file.codec == "gzip" and not findings.left_out)
         found = findings.all()
         if file.span.start:
-            counted = f" (bytes are counted over the files {file.key} and {file.name}, end to end)"
+            counted = f" (offsets count over the files {file.key} and {file.name}, concatenated)"
             found = tuple(replace(one, message=one.message + counted) if one.span else one for one in found)
         return Report(depth, 1, found, checked, int(file.codec != "gzip"))
 
@@ -331,6 +338,8 @@ class ObjectFileShard(FileShard):
 
 
 class ObjectFiles(DataSet):
+    """Key space with one file per object; `root` is the folder of the info if that is not above the files."""
+
     joins = False
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
@@ -356,6 +365,7 @@ class ObjectFiles(DataSet):
 
     @property
     def object_head(self) -> int:
+        """Bytes of an object to request at once: a whole raw chunk, up to `MOST_HEAD`."""
         return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_later(self) -> Sequence[Member]:
@@ -376,6 +386,7 @@ class ObjectFiles(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
+        """True if the folder is local: in a store it may have millions of files."""
         return self.folder.lists_cheaply
 
     @cached_property
@@ -383,6 +394,7 @@ class ObjectFiles(DataSet):
         return {object_key(member.name, self.space) or "": row for row, member in enumerate(self.members)}
 
     def file_of(self, key: str) -> str | None:
+        """Return the file name of a key; None if not found. Before the folder is listed, the name is computed."""
         if self.listed or self.folder.lists_cheaply:
             row = self._rows.get(key)
             return None if row is None else self.members[row].name
@@ -466,7 +478,7 @@ class ObjectFiles(DataSet):
             except NoSuchObject:
                 name = None
             except ShardError:
-                pass  # it is there; opening it again reports what is wrong with it
+                pass  # it exists; opening it again reports the error
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
             text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
@@ -523,6 +535,7 @@ class ObjectFileRows(Objects):
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        """Return sizes from the folder listing; opens no file."""
         members = [self._files.members[row] for row in rows.tolist()]
         endings = [member.name[len(plain_name(member.name)) :] for member in members]
         codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
@@ -585,7 +598,7 @@ class FilesGrid(VolumeGrid):
                 data += source.read(len(data), source.size)
         raw = self.raw_size(cell)
         try:
-            return self.decoded(cell, expanded(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
+            return self.decoded(cell, decompress_file(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
         except FormatError as error:
             raise FormatError(f"{ref.shard}: {error.message}", span=Span(str(SourceName(ref.shard)), 0, 0)) from error
 

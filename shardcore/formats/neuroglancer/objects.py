@@ -1,4 +1,4 @@
-"""The objects of a shard: one row per entry of each minishard index, then one for each damaged minishard."""
+"""The objects of a shard: one row per index entry, then one per damaged minishard."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of
 from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.layout import outside_text
-from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
-from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
@@ -23,10 +23,12 @@ GZIP_TRAILER = 4
 """A gzip member ends with the size of its content, modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // 1032
-"""Stored bytes from which the content may pass 2**32, so that the trailer says too little."""
+"""From this stored size on, the content may exceed 2**32, which the trailer cannot express."""
 
 
 class NeuroglancerObjects(Objects):
+    """The objects of a shard; the first access reads all minishard indices."""
+
     codecs = CODECS
     key_encoding = "number"
 
@@ -47,6 +49,7 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of rows; sizes of gzip values are those that their trailers declare."""
         table = self._table()
         entries, count = table.entries, len(table.entries)
         listed = rows < count
@@ -87,7 +90,7 @@ class NeuroglancerObjects(Objects):
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        # Stored sizes are in the index.
+        """Yield rows as objects; gzip trailers are read in one request for all rows."""
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
@@ -102,6 +105,7 @@ class NeuroglancerObjects(Objects):
                 yield self._lost(row, int(table.damage.numbers[row - len(table.entries)]), table)
 
     def of_entry(self, entries: MinishardEntries, at: int) -> ObjectRef:
+        """Return an index entry as an object; its row is -1 before all indices are loaded."""
         table = self._file.levels.known_table
         row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
         return self._made(entries, at, row)
@@ -158,19 +162,22 @@ class NeuroglancerObjects(Objects):
         )
 
     def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
-        told = np.full(len(starts), -1, np.int64)
+        """Return the sizes in the gzip trailers; -1 if the value is too short, or long enough to exceed 2**32."""
+        sizes = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
         trailers = self._file.source.read_many([(end - GZIP_TRAILER, end) for end in ends])
-        told[good] = np.frombuffer(b"".join(trailers), "<u4")
-        return told
+        sizes[good] = np.frombuffer(b"".join(trailers), "<u4")
+        return sizes
 
 
 def mesh_files(ref: ObjectRef) -> dict[str, str]:
+    """Return the names of the unsharded form: `<id>.index`, the manifest, and `<id>`, the fragments."""
     return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
 
 
 def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
+    """Return cell, voxel box and layout of a key that is a Morton code; empty for ids."""
     try:
         cell = cell_of(space, key)
     except FormatError as error:

@@ -1,4 +1,4 @@
-"""Behaviour of the reference readers on damage, as tested."""
+"""Behaviour of tensorstore and cloud-volume on damaged shards, as tested."""
 
 from shardcore.model.other_readers import SILENT, Peer, ReaderAnswer
 
@@ -14,7 +14,7 @@ def peers() -> tuple[Peer, ...]:
             ReaderAnswer.REFUSES,
             "An error for that key; others stay readable.",
         ),
-        Peer(_CLOUD_VOLUME, ("neuroglancer.value-outside",), ReaderAnswer.WRONG, "The value comes back cut short."),
+        Peer(_CLOUD_VOLUME, ("neuroglancer.value-outside",), ReaderAnswer.WRONG, "It returns a truncated value."),
         Peer(
             _TENSORSTORE,
             ("neuroglancer.range-outside", "neuroglancer.backward-range", "neuroglancer.minishard-index"),
@@ -25,8 +25,7 @@ def peers() -> tuple[Peer, ...]:
             _CLOUD_VOLUME,
             ("neuroglancer.range-outside",),
             ReaderAnswer.IGNORES,
-            "A range past the end of the file is cut short there: an index that is the last thing in the file is read "
-            "all the same, any other is an error.",
+            "A range is cut at the end of the file: an index at the very end is read, any other is an error.",
         ),
         Peer(
             _CLOUD_VOLUME,
@@ -38,7 +37,7 @@ def peers() -> tuple[Peer, ...]:
             _TENSORSTORE,
             ("neuroglancer.wrong-minishard", "neuroglancer.wrong-shard", "neuroglancer.id-overflow"),
             ReaderAnswer.IGNORES,
-            "It does not find the key, without a message.",
+            "It does not find the key, and reports nothing.",
         ),
         Peer(
             _TENSORSTORE,

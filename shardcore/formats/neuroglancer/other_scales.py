@@ -1,4 +1,4 @@
-"""Scales of a volume beside the one that is open."""
+"""Other scales of the open volume."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from shardcore.shards.dataset import DataSet
     from shardcore.sources.base import Folder
 
-# Both kinds of scales read others.
+# Imported late: `folder` imports this module.
 _open_space = lazily("shardcore.formats.neuroglancer.folder:open_space")
 
 
 class OtherScales:
+    """Opens other scales of a volume on demand, and closes them with it.
+
+    `root` is the folder of the info, if the user agreed to the folders beside it.
+    """
+
     def __init__(self, root: Folder | None = None) -> None:
         self._root = root
         self._opened: OnceEach[str, DataSet] = OnceEach()
 
     def grid(self, name: str, beside: DataSet, root: Folder | None, text: bytes) -> ChunkGrid:
+        """Return the chunks of a scale; `root` is the folder of the info `text` if it is above the open scale."""
         info = parse_info(text) if text else None
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
         above = self._root or root
@@ -47,6 +53,7 @@ class OtherScales:
 
 
 def folder_of_key(root: Folder, key: str) -> Folder:
+    """Return the folder that a key of an info names, below its folder or beside it."""
     if not key.startswith(BESIDE):
         return root.folder(key)
     around = root.parent()
@@ -56,6 +63,7 @@ def folder_of_key(root: Folder, key: str) -> Folder:
 
 
 def root_of(folder: Folder, below: str) -> Folder | None:
+    """Return the folder for which `below` is the relative name of `folder`."""
     found: Folder | None = folder
     for _ in range(below.count("/") + 1 if below else 0):
         found = found.parent() if found is not None else None

@@ -1,8 +1,7 @@
-"""Salvage of a damaged shard: minishard indices are searched, and gzip members without any index.
+"""Recovery from a damaged shard: lost minishard indices, and gzip members that no index lists.
 
-A gzip member says by its magic number where it begins and by its crc32 whether it is whole. A minishard index that is
-stored plain has no mark: it is looked for in what no other index claims, and believed only when its values stand
-without a gap before it, where a writer puts them, and every key of it is routed to one minishard.
+A gzip member is found by its magic and checked by its crc32. A raw minishard index has no mark: it is searched in
+unlisted bytes, and accepted only directly after its values, if all its keys belong in one minishard.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
+from shardcore.formats.neuroglancer.index_levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -27,14 +26,15 @@ from shardcore.sources.base import read_pieces
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
-"""Uncompressed bytes of a minishard index that is looked for."""
+"""Largest minishard index searched, uncompressed bytes."""
 _FIRST = 1 << 10
-"""Entries that a plain minishard index is first searched for with; then 16 times as many."""
+"""Number of entries first tried for a raw minishard index; then 16 times as many."""
 _TRY = 1 << 12
-"""Bytes that a place counts for that is looked at in vain."""
+"""Cost of a failed attempt in bytes."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
+    """Yield the objects of readable indices, then of recovered indices, then unlisted gzip members."""
     shard, source = damaged.shard, damaged.source
     covered = Covered()
     spec: ShardingSpec | None = None
@@ -56,7 +56,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     members = list(_members(damaged, list(covered.gaps(base, source.size))))
     if spec is None:
         damaged.notes.append(
-            "minishard indices that are stored plain are not looked for: that needs the specification (--spec, or an "
+            "raw minishard indices are not searched: that needs the specification (--spec, or an "
             "info file beside the shard)"
         )
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
@@ -116,7 +116,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
     sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
     for size in sizes:
         entries = entries_of([data], [0], size, damaged.source.size)
-        # Without a specification the values have to end where the index begins, as writers lay them out.
+        # Without a specification, the values must end where the index starts, as writers do it.
         ends = entries.starts + entries.sizes
         if _is_index(entries, spec) and (spec is not None or int(ends.max()) == member.start):
             return member, entries
@@ -126,8 +126,9 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
 def _plain_indices(
     damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec
 ) -> Iterator[tuple[Span, MinishardEntries]]:
+    """Yield the raw minishard indices in a gap, last first; each directly follows its values."""
     start, stop = gap
-    # In other orders many numbers of entries are possible: they take more work.
+    # If values are in another order, many numbers of entries are possible, which costs more work.
     while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
         yield found
         stop = int(found[1].starts.min())
@@ -136,6 +137,7 @@ def _plain_indices(
 def _index_before(
     damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
 ) -> tuple[Span, MinishardEntries] | None:
+    """Return the raw minishard index that ends at `stop` and directly follows its values; None if there is none."""
     longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
     while tried < longest:
         most = min(max(tried * 16, _FIRST), longest)
@@ -159,6 +161,10 @@ def _index_before(
 
 
 def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_order: bool) -> list[int]:
+    """Return the possible numbers of entries above `tried` of an index at the end of `data`.
+
+    Sums of words exclude the others without decoding; they wrap, as offsets do.
+    """
     words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
     sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))
     counts = np.arange(tried + 1, len(data) // _ENTRY + 1)
@@ -187,6 +193,7 @@ def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
 def _listed(
     damaged: Damaged, entries: MinishardEntries, members: set[tuple[int, int]], zipped: bool | None
 ) -> Iterator[SalvagedObject]:
+    """Yield the values of a recovered index; `zipped` tells if they are gzip members, None if unknown."""
     rows = list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
     if zipped is None:
         zipped = any((start, start + size) in members for _, start, size in rows)

@@ -1,4 +1,4 @@
-"""The mesh of a segment: from the folder of a volume to a key space and a key."""
+"""Lookup of the mesh that belongs to a segment of a volume."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 
 def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
+    """Return address of the mesh key space and key for a segment; the key may not exist there.
+
+    Reads the info of the volume and of its meshes only. None for the background (0), without an info, or if the info
+    names no multi-resolution meshes.
+    """
     found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
     root: Folder | None = folder
     for _ in found.folder.split("/") if found is not None and found.folder else ():

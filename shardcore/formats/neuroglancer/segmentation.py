@@ -1,8 +1,8 @@
-"""Chunks of the encoding `compressed_segmentation`: their blocks, checked, decoded and located.
+"""Chunks of the encoding `compressed_segmentation`: checked, decoded, and located per voxel.
 
-A chunk begins with one uint32 per channel: the offset of the channel. A channel begins with two uint32 per block, x
-fastest: the offset of its table of labels (24 bits) and the bits per voxel (8), then the offset of its encoded values,
-one index into the table per voxel. Offsets count uint32, those of a channel from its beginning.
+A chunk starts with one uint32 per channel, its offset. A channel starts with two uint32 per block, x fastest: offset of
+the label table (24 bits), bits per voxel (8 bits), offset of the encoded values. A value is an index into the table.
+Offsets count uint32; those in a channel are relative to its start.
 """
 
 from __future__ import annotations
@@ -25,13 +25,19 @@ ENCODING = "compressed_segmentation"
 _WORD = 4
 _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 20
-"""Words that are unpacked at once."""
+"""Words unpacked at once."""
 _MOST_VALUES = 1 << 28
-"""Encoded values that are looked at where tables of labels end beyond the chunk; of blocks that the chunk cuts, too."""
+"""Most encoded values checked in blocks whose label table might exceed the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlocks:
+    """Blocks of one channel; offsets are bytes in the chunk, arrays have shape `(blocks,)`.
+
+    `tables` and `values` are offsets of the label tables and encoded values, `sizes` the bytes of the values, `bits`
+    their width. `grid` has the blocks along x, y and z.
+    """
+
     start: int
     grid: tuple[int, int, int]
     tables: NDArray[np.int64]
@@ -46,6 +52,11 @@ class ChannelBlocks:
 
 @dataclass(frozen=True, slots=True)
 class VoxelSpans:
+    """Byte ranges in a chunk that store a voxel, half-open: header and values of its block, its own bits, its label.
+
+    `values` is empty if the block has only one label.
+    """
+
     header: tuple[int, int]
     values: tuple[int, int]
     value: tuple[int, int]
@@ -53,6 +64,12 @@ class VoxelSpans:
 
 
 def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
+    """Return the blocks of a chunk, all offsets checked.
+
+    Raises:
+        FormatError: An offset, a number of bits or an index is invalid; located exactly if `place` is not compressed.
+        LimitExceeded: There are too many values to check.
+    """
     *volume, channels = layout.shape
     fault = _Fault(len(data), place)
     if len(data) % _WORD or len(data) < _WORD * channels:
@@ -91,13 +108,13 @@ def _channel(
     if wrong.any():
         at = int(wrong.argmax())
         fault(start + 8 * at, f"block {at} has {bits[at]} bits per value; possible are {', '.join(map(str, _BITS))}")
-    # Python multiplies edge lengths of an info without an end.
+    # Python integers do not overflow, but NumPy's below would.
     if 32 * volume >= 1 << 62:
         fault(0, f"blocks of {volume:,} voxels")
     sizes = -(-bits * volume // 32) * _WORD
-    beyond = (values + sizes > room) & (bits > 0)
-    if beyond.any():
-        at = int(beyond.argmax())
+    exceeds = (values + sizes > room) & (bits > 0)
+    if exceeds.any():
+        at = int(exceeds.argmax())
         fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which end beyond the chunk")
     found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
     _check_tables(words, found, layout, fault)
@@ -105,9 +122,10 @@ def _channel(
 
 
 def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
+    """Check that all table indices are inside the chunk; only where the largest possible index is not."""
     size, width = _WORD * len(words), layout.dtype.itemsize
     doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
-    # Each value of one bit may be unpacked from its own word.
+    # Unpacking may need one word per value.
     if int((blocks.sizes[doubtful] * 8 // np.maximum(blocks.bits[doubtful], 1)).sum()) > _MOST_VALUES:
         raise LimitExceeded(f"the blocks of the chunk have over {_MOST_VALUES:,} encoded values", span=fault.place)
     for bits in _BITS:
@@ -141,6 +159,7 @@ def _largest_index(
 
 
 def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decode one channel (task `segmentation` of `codecs.isolated`); check its blocks first."""
     import compressed_segmentation
 
     try:
@@ -153,6 +172,7 @@ def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, An
 
 
 def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> VoxelSpans:
+    """Return the byte ranges that store a voxel; `index` is x, y, z and channel in the chunk."""
     blocks = channel_blocks(data, layout)[index[3]]
     axes = list(zip(index[:3], layout.block, strict=True))
     block = blocks.block_at([at // edge for at, edge in axes])
@@ -172,6 +192,11 @@ def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> Voxel
 
 
 class SegmentationParts(ContentParts):
+    """Parts of decoded labels: runs of voxels in one x row of a block, stored as the values of the block.
+
+    Blocks with one label have no values: their voxels map to the table entry.
+    """
+
     def __init__(self, layout: ArrayLayout, channels: tuple[ChannelBlocks, ...], stored: Span) -> None:
         self._layout, self._channels, self._stored = layout, channels, stored
         self._runs = -(-layout.shape[0] // layout.block[0])

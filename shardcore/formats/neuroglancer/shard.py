@@ -1,4 +1,4 @@
-"""Recognises and opens shards, and wires what stands over the file."""
+"""Detecting and opening shards, and the shard object."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
+from shardcore.formats.neuroglancer.byte_regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
-from shardcore.formats.neuroglancer.regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
@@ -57,12 +57,16 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
-"""Bytes of an index that are requested before the size of the file is known."""
+"""Largest index requested before the size of the file is known, in bytes."""
 
 OTHER_PART = {"index": "data", "data": "index"}
 
 
-def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+def open_parts(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+    """Return the shard for opening, the shard to keep, and the size of the `.index` of the split form, or None.
+
+    `wanted` is the minishard read next: its index is requested first from the `.data` file.
+    """
     stem, _, suffix = probe.name.rpartition(".")
     other = OTHER_PART.get(suffix)
     if other is None or shard_number(probe.name) is None or probe.folder is None:
@@ -94,6 +98,8 @@ VERSION = "1"
 
 
 class NeuroglancerShard(FileShard):
+    """One shard file, or both files of the split form."""
+
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
@@ -121,17 +127,18 @@ class NeuroglancerShard(FileShard):
         space = self.origin.space
         if space.scale is None or ref.key is None:
             return None
-        from shardcore.formats.neuroglancer.volume import chunk_layout
+        from shardcore.formats.neuroglancer.chunks import chunk_layout
 
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the grid of the volume, of which this file has some chunks; None if this is no volume."""
         space = self.origin.space
         if space.scale is None:
             return None
         if scale not in ("", space.name):
             raise UsageError(f"{self.file.source.name} has the chunks of {space.name} alone: open the folder")
-        from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+        from shardcore.formats.neuroglancer.volume_grid import ShardedGrid
 
         number, here = self.file.number, ("", self.file, self._objects)
         grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
@@ -206,7 +213,7 @@ class NeuroglancerShard(FileShard):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         from shardcore.formats.neuroglancer.verify import verify
 
-        # Raw values that the info says nothing about have no checksum, and are not read.
+        # Raw values that the info does not describe have no checksum, and are not read.
         reads = self.spec.data_encoding == "gzip" or self.file.decodes
         with self.verifying(depth if reads else Depth.INDEX):
             return verify(self.file, Depth(depth), progress, self.decoder)
@@ -251,8 +258,9 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 def infer(probe: PrefetchedSource) -> Verdict | None:
+    """Recognise a shard by its bytes alone; `Certainty.PARTLY` if some checks fail."""
     try:
-        whole, _, index_size = joined(probe)
+        whole, _, index_size = open_parts(probe)
     except ShardError as error:
         if source_lost(error):
             raise
@@ -264,12 +272,18 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    whole, kept, index_size = joined(probe)
+    """Open a shard file, or one file of the split form with the other.
+
+    Raises:
+        NotAShard: There is no info, and no specification fits.
+        FormatError: The file is shorter than its shard index.
+    """
+    whole, kept, index_size = open_parts(probe)
     if not context.forced:
         _refuse_other(probe, index_size)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
-    # A name that is not one of the data set's, or a guessed specification, says nothing about the number.
+    # The number is unknown for a name outside the data set, or an inferred specification.
     named = shard_number(probe.name)
     fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
     number = named[0] if named is not None and fits and origin.inference is None else None
@@ -277,6 +291,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
+    """Raise NotAShard for a known other file (such as a Git LFS pointer), if its first range is invalid."""
     pair = probe.head(16)
     start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
     if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
@@ -284,8 +299,9 @@ def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
+    """Open a shard of a data set; `wanted` is the minishard read next, if known."""
     probe = PrefetchedSource(source)
-    whole, kept, index_size = joined(probe, wanted)
+    whole, kept, index_size = open_parts(probe, wanted)
     _refuse_other(probe, index_size)
     head = _head(whole, origin.spec, index_size, Draft())
     named = shard_number(name)
@@ -294,6 +310,7 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
 
 def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
+    """Return the shard index; empty if it is too large to read at once."""
     base = spec.index_size
     size = whole.size if index_size is None else index_size
     if size < base or index_size not in (None, base):

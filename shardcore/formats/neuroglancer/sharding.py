@@ -1,7 +1,6 @@
-"""Location of a key: the sharding specification and its hash.
+"""The sharding specification: from a key to its shard and minishard ("Sharding specification").
 
-Follows the page "Sharded format" of the precomputed specification, section "Sharding specification".
-Keys are unsigned 64-bit integers: Python ints one at a time, `uint64` arrays for many, never a float.
+Keys are uint64: Python ints one at a time, `uint64` arrays for many, never floats.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ MURMUR = "murmurhash3_x86_128"
 HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
-FAULTS_TOLD = 20
-"""Unknown members that are named; more of them are counted."""
+MOST_FAULTS = 20
+"""Unknown members named in an error; more are counted."""
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
@@ -37,13 +36,15 @@ Keys = npt.NDArray[np.uint64]
 
 
 def murmur_low64(key: int) -> int:
-    import mmh3  # when a key is hashed: start-up is quicker without it
+    """Return the first 8 bytes of MurmurHash3_x86_128, seed 0, of the key's 8 little-endian bytes."""
+    import mmh3  # imported late, for a fast start
 
     low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
     return int(low)
 
 
 def mixing_steps(number: int) -> list[tuple[str, str, int]]:
+    """Return the steps of `murmur_low64`: name, formula, value; 32-bit arithmetic."""
     low, high, length = number & 0xFFFFFFFF, number >> 32, 8
 
     def rotated(word: int, bits: int) -> int:
@@ -87,13 +88,17 @@ def _rotate(word: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
 
 
 def murmur_low64_many(keys: Keys) -> Keys:
+    """Return `murmur_low64` of a uint64 array.
+
+    An 8-byte input has no 16-byte block, so only tail and finalisation remain; arithmetic is modulo 2**32.
+    """
     keys = np.asarray(keys, dtype=np.uint64)
     low, high = keys.astype(np.uint32), (keys >> np.uint64(32)).astype(np.uint32)
     c1, c2, c3, length = (np.uint32(n) for n in (0x239B961B, 0xAB0E9789, 0x38B34AE5, 8))
     with np.errstate(over="ignore"):
         h2 = (_rotate(high * c2, 16) * c3) ^ length
         h1 = (_rotate(low * c1, 15) * c2) ^ length
-        # Words three and four of the state are untouched by so short an input: both equal the length.
+        # Words 3 and 4 of the state do not depend on such a short input: both are the length.
         h1 = h1 + h2 + length + length
         h2 = h2 + h1
         h3 = h4 = _mix(h1 + length)
@@ -105,6 +110,12 @@ def murmur_low64_many(keys: Keys) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class KeyLocation:
+    """Route of a key to its minishard.
+
+    `shifted` is `key >> preshift_bits`, `hashed` its 64-bit hash; `minishard` and `shard` are bit fields of the hash.
+    `routed` if a data set reports the routing steps, so that the shard does not.
+    """
+
     key: int
     shifted: int
     hashed: int
@@ -118,6 +129,17 @@ class KeyLocation:
 
 @dataclass(frozen=True, slots=True)
 class ShardingSpec:
+    """The sharding parameters of a key space ("Sharding specification").
+
+    Attributes:
+        preshift_bits: Low bits of the key dropped before hashing, 0 to 64.
+        hash: `identity` or `murmurhash3_x86_128`.
+        minishard_bits: A shard has `2**minishard_bits` minishards.
+        shard_bits: There are `2**shard_bits` possible shards.
+        minishard_index_encoding: `raw` or `gzip`.
+        data_encoding: `raw` or `gzip`; for meshes it applies to manifests only.
+    """
+
     preshift_bits: int
     hash: str
     minishard_bits: int
@@ -137,6 +159,11 @@ class ShardingSpec:
 
     @classmethod
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
+        """Parse a `sharding` object or its JSON text; raise FormatError if it is invalid.
+
+        Tolerant: ignores unknown members; missing encodings mean `raw`; accepts capitals, and numbers as `3.0` or
+        `"3"`. With `strict`, everything in `strict_faults` is an error.
+        """
         members = _as_mapping(value)
         if strict and (faults := strict_faults(members)):
             raise FormatError("sharding: " + "; ".join(faults))
@@ -170,9 +197,11 @@ class ShardingSpec:
 
     @property
     def index_size(self) -> int:
+        """Size of the shard index in bytes; offsets count from its end."""
         return 16 << self.minishard_bits
 
     def place(self, key: int, *, routed: bool = False) -> KeyLocation:
+        """Return the route of a key; raise UsageError if it is no uint64."""
         if not 0 <= key < KEY_LIMIT:
             raise UsageError(f"a key is an unsigned 64-bit integer, not {key}")
         shifted = key >> self.preshift_bits
@@ -186,6 +215,7 @@ class ShardingSpec:
         return shifted if self.hash == IDENTITY else murmur_low64_many(shifted)
 
     def place_many(self, keys: Keys) -> tuple[Keys, Keys]:
+        """Return minishard and shard numbers of a uint64 array of keys."""
         hashed = self.hashed_many(keys)
         minishards = hashed & np.uint64(self.minishards - 1)
         return minishards, shift_right(hashed, self.minishard_bits) & np.uint64(self.shards - 1)
@@ -195,6 +225,7 @@ class ShardingSpec:
         return name_digits(self.shard_bits)
 
     def shard_stem(self, shard: int) -> str:
+        """Return the name of a shard without suffix: lower-case hex digits, zero-padded."""
         return f"{shard:0{self.name_digits}x}"
 
     def shard_name(self, shard: int) -> str:
@@ -202,6 +233,7 @@ class ShardingSpec:
 
 
 def parse_key(text: str) -> int:
+    """Parse a decimal key; raise UsageError if it is no uint64."""
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {short(text)}")
@@ -209,23 +241,27 @@ def parse_key(text: str) -> int:
 
 
 def name_digits(shard_bits: int) -> int:
+    """Return the hex digits in shard file names: `ceil(shard_bits / 4)`, at least 1."""
     return max(1, -(-shard_bits // 4))
 
 
 def shard_number(name: str) -> tuple[int, int] | None:
+    """Return shard number and digits of a file name such as `0f.shard`; None for other names."""
     match = _SHARD_NAME.fullmatch(name)
     return (int(match[1], 16), len(match[1])) if match else None
 
 
 def shift_right(values: Keys, bits: int) -> Keys:
+    """Return `values >> bits`, also for 64 bits, which NumPy leaves undefined."""
     return values >> np.uint64(bits) if bits < 64 else np.zeros_like(values)
 
 
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the deviations of a sharding object that strict readers reject."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
-    faults += [f"unknown member {short(name)}" for name in unknown[:FAULTS_TOLD]]
-    faults += [f"{len(unknown) - FAULTS_TOLD} more unknown members"] if len(unknown) > FAULTS_TOLD else []
+    faults += [f"unknown member {short(name)}" for name in unknown[:MOST_FAULTS]]
+    faults += [f"{len(unknown) - MOST_FAULTS} more unknown members"] if len(unknown) > MOST_FAULTS else []
     faults += [
         f"{name} is {short(value[name])}, not a whole number"
         for name in _BIT_MEMBERS

@@ -1,4 +1,4 @@
-"""The values of one key space, from their arrival until they are written into its shards."""
+"""Values of one key space, collected until they are written into shards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from itertools import chain
 import numpy as np
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Rows, ShardOrder, ValueColumns, arranged
+from shardcore.formats.neuroglancer.arrangement import Rows, ShardArrangement, ShardOrder, ValueColumns, arrange_shards
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.info_writer import Described
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.keys import key_number, key_numbers
 from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
@@ -21,7 +22,6 @@ from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
-from shardcore.formats.neuroglancer.volume import DATA_TYPES
 from shardcore.model.number_words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
@@ -30,6 +30,7 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
+    """Return a manifest; raise UsageError if it is invalid or declares another size of fragments."""
     parts, size = [], 0
     for piece in pieces_of(data, who):
         size += len(piece)
@@ -42,12 +43,12 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     except FormatError as error:
         raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
     if manifest.fragments_size != fragments:
-        said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest speaks of {said} of fragments; there are {there}")
+        declared, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
+        raise UsageError(f"{who}: the manifest declares {declared} of fragments; there are {there}")
     return joined
 
 
-def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+def read_small(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:
@@ -60,24 +61,30 @@ def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | 
 
 FRAGMENTS = "fragments"
 MEMBER_SIZE = 20
-"""Bytes of a gzip member with nothing in it: what is added to the size of content that is unknown."""
+"""Size of an empty gzip member, added to the size of unknown content in a plan."""
 JOINED = 1 << 14
-"""Values that are compressed before they are put into the spool together."""
+"""Number of values compressed before they are written to the spool together."""
 
 
 class SpaceValues:
+    """Collects values by key, in any order; their places are computed when all are added.
+
+    `single` puts everything into one file; `among` key spaces share the memory. `exact` tells if the sizes so far are
+    final, `why` the reason for a suggested specification.
+    """
+
     def __init__(
         self,
         output: Output,
-        said: Described,
+        described: SpaceDescription,
         spec: ShardingSpec | None = None,
         order: ShardOrder = ShardOrder.BY_MINISHARD,
         *,
         single: bool = False,
         among: int = 1,
     ) -> None:
-        self.said = said
-        self.space = said.space()
+        self.described = described
+        self.space = described.space()
         self.spool = Spool(output, KEPT // among)
         self.content = 0
         self.exact = True
@@ -89,16 +96,17 @@ class SpaceValues:
         self._sizes = array("q")
         self._labels = Labels()
         self._gzip: bool | None = None
-        self._made: tuple[int, ShardingSpec, list[ArrangedShard]] | None = None
+        self._made: tuple[int, ShardingSpec, list[ShardArrangement]] | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
 
     @property
     def is_mesh(self) -> bool:
-        return self.said.kind is SpaceKind.MESH
+        return self.described.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
+        """Add one value and return its key in decimal; raise UsageError for an invalid key or mesh."""
         who = more.label or f"object {key}"
         if key is None:
             raise UsageError(f"{more.label or 'the object'} has no key: give one")
@@ -111,7 +119,7 @@ class SpaceValues:
             before = self._copy(fragments, who) if fragments is not None else 0
             content, stored = self._add_value(data, before, who)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound data set.
+            # After a failed input the data set stays valid.
             self.spool.rewind(offset)
             raise
         self._labels.note(len(self._keys), more.label)
@@ -138,20 +146,23 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
+        """True if values are gzip members; fixed when the first one is added."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
-            # Readers do not agree on meshes whose manifests are compressed.
+            # Readers disagree about meshes with compressed manifests.
             suggested = not self.is_mesh and encoding not in COMPRESSED
             self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
+        """Treat the values as meshes because fragments were given; too little for an info."""
+        if self.described.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
-        self.said = Described(SpaceKind.MESH)
-        self.space = self.said.space()
+        self.described = SpaceDescription(SpaceKind.MESH)
+        self.space = self.described.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
+        """Spool one value; return its content size and stored size."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed
@@ -163,7 +174,7 @@ class SpaceValues:
             size = self._copy(data, who)
             return size, size
         begun = self.spool.at
-        head, rest = first_of(data, who)
+        head, rest = read_small(data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
@@ -179,13 +190,14 @@ class SpaceValues:
                 self.spool.write(piece)
         return self.spool.at - begun
 
-    def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
+    def arrangement(self) -> tuple[ShardingSpec, list[ShardArrangement]]:
+        """Return specification and shards of the values so far; raise UsageError for repeated or invalid keys."""
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
         spec = self.suggested()
         columns = self.columns()
         self._check_keys(columns.keys)
-        shards = list(arranged(spec, columns, self._order))
+        shards = list(arrange_shards(spec, columns, self._order))
         self._made = len(self._keys), spec, shards
         return spec, shards
 
@@ -210,8 +222,8 @@ class SpaceValues:
             rows = np.argsort(keys, kind="stable")
             later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
             pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
-            told = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
-            raise twins_error(told, len(later))
+            repeated = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            raise twins_error(repeated, len(later))
         grid = self.space.grid
         if grid is not None and len(keys):
             _, valid = decode_many(keys, grid)
@@ -221,17 +233,18 @@ class SpaceValues:
                 raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
 
     def columns(self) -> ValueColumns:
-        # Copies: as long as an array is looked at, it cannot grow.
+        # Copies: an array cannot grow while views of it exist.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )
 
     def bounds(self) -> tuple[Rows, Rows]:
+        """Return start and end of each value, including its fragments, in the spool."""
         columns = self.columns()
         stops = np.cumsum(columns.before + columns.sizes)
         return stops - columns.before - columns.sizes, stops
 
-    def write(self, file: Draining, shard: ArrangedShard, bounds: tuple[Rows, Rows]) -> None:
+    def write(self, file: Draining, shard: ShardArrangement, bounds: tuple[Rows, Rows]) -> None:
         starts, stops = bounds
         file.write(shard.head())
         if shard.order is ShardOrder.INDICES_LAST:

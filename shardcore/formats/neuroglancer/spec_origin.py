@@ -1,4 +1,4 @@
-"""Origin of the sharding specification: given, an `info` beside or above, or inferred from the bytes."""
+"""Source of the sharding specification: given, an `info` beside or above, or inferred from the bytes."""
 
 from __future__ import annotations
 
@@ -34,17 +34,23 @@ from shardcore.sources.opening import PrefetchedSource
 INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
-CHOICES_TOLD = 50
-"""Key spaces, or reasons against them, that one sentence lists."""
+MOST_CHOICES = 50
+"""Most key spaces or reasons listed in one sentence."""
 _OF_SHARDING = ("hash", "minishard_bits")
-"""Members by one of which a sharding object is known."""
+"""Members that identify a sharding object."""
 
 LEVELS_ABOVE = 2
-"""A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
+"""Levels above a shard at which the info is searched: a folder in an info may have several parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
+    """A key space and where its specification comes from.
+
+    `why` is a short reason, such as `info beside it, skeletons`. `text` is the info as read (empty if inferred),
+    `place` the sharding object in it. `others` has one sentence per unusable key space of the same info.
+    """
+
     space: KeySpace
     why: str
     text: bytes = b""
@@ -63,6 +69,7 @@ class Origin:
 
     @property
     def written_with(self) -> str:
+        """The info with only this key space, as JSON text; the specification if that cannot be separated."""
         if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
             return self.parameters
         members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
@@ -85,6 +92,7 @@ class Origin:
         return found
 
     def fields_at(self, *names: str) -> tuple[Span, ...]:
+        """Return the spans of members in the sharding object; the whole object for a missing member."""
         if self.place is None:
             return ()
         text, found = self.text[self.place.start : self.place.stop], list[Span]()
@@ -117,6 +125,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class FoundInfo:
+    """An info and the folder of the shards relative to it (empty for the same folder)."""
+
     info: Info
     text: bytes
     folder: str
@@ -127,6 +137,7 @@ class FoundInfo:
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
+    """Return the info beside or above a shard; requested once for detection and opening."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -143,6 +154,12 @@ def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None
 def origin_of(
     source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
 ) -> Origin:
+    """Return the key space of a shard; `forced` accepts a guess even if some checks fail.
+
+    Raises:
+        UsageError: `spec` is no specification, or fits several key spaces.
+        NotAShard: There is no info, and the bytes fit no specification.
+    """
     folder_name = source.folder.name if source.folder is not None else ""
     if spec is not None:
         return given_origin(spec, folder_name)
@@ -161,6 +178,10 @@ def origin_of(
 
 
 def given_origin(spec: Any, folder_name: str = "") -> Origin:
+    """Return the key space of a given specification or info.
+
+    Raises UsageError if it is neither, or an info with several key spaces, none of them in `folder_name`.
+    """
     text, members = _given(spec)
     if type_of(members) is None and not set(_OF_SHARDING) & set(members):
         raise UsageError("the specification given is neither a sharding object nor an info")
@@ -175,6 +196,10 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
 
 
 def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
+    """Return the info in `folder` or up to `LEVELS_ABOVE` above it that has a key space there; None if none has.
+
+    With `any_space`, an info in the folder itself counts even if its key spaces are in folders below.
+    """
     inside: list[str] = []
     at: Folder | None = folder
     for _ in range(LEVELS_ABOVE + 1):
@@ -224,16 +249,16 @@ def choice_text(what: str, info: Info) -> str:
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
     if not choices:
-        return f"{what} has no key space: {told_reasons(others) or 'it names none'}"
-    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
-    if len(choices) > CHOICES_TOLD:
-        listed += f", and {len(choices) - CHOICES_TOLD} more"
+        return f"{what} has no key space: {reasons_text(others) or 'it names none'}"
+    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:MOST_CHOICES])
+    if len(choices) > MOST_CHOICES:
+        listed += f", and {len(choices) - MOST_CHOICES} more"
     return f"{what} has {len(choices)} key spaces; choose one by its folder: {listed}"
 
 
-def told_reasons(reasons: Sequence[str]) -> str:
-    more = [f"and {len(reasons) - CHOICES_TOLD} more"] if len(reasons) > CHOICES_TOLD else []
-    return "; ".join([*reasons[:CHOICES_TOLD], *more])
+def reasons_text(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - MOST_CHOICES} more"] if len(reasons) > MOST_CHOICES else []
+    return "; ".join([*reasons[:MOST_CHOICES], *more])
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
@@ -249,6 +274,7 @@ def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str,
 
 @functools.lru_cache(maxsize=1)
 def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
+    """Return span and value of the first sharding object per specification in an info; O(n) for all, cached."""
     whole = text.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     found: dict[ShardingSpec, tuple[Span, Mapping[str, Any]]] = {}

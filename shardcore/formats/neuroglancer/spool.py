@@ -1,4 +1,4 @@
-"""Values between their arrival and their place: in memory as long as they are few, then in a temporary file."""
+"""Temporary storage of values until they are written: in memory, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
 
 KEPT = 32 << 20
-"""Up to this many bytes stay in memory."""
+"""Bytes that stay in memory."""
 PIECE = 4 << 20
-"""Values are handed on in pieces of about this many bytes."""
+"""Approximate size of the pieces read back, in bytes."""
 RELEASED = 32 << 20
-"""Bytes after which the system may forget what was read of the temporary file."""
+"""Bytes read after which mapped pages are released."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 class Spool:
+    """Bytes in the order of adding, read in any order; above `room` bytes they are in a temporary file."""
+
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
         self._output = output
@@ -43,7 +45,7 @@ class Spool:
         if self._output.planning:
             return
         if self._file is None and self.at > self.room:
-            # Runs that are killed leave it; it is swept by its name, which is that of a target or in a folder of one.
+            # A killed process leaves the file; later runs find it by its name and remove it.
             target = self._output.target
             self._file = self._output.spool("values" if self._output.folder or target is None else target.name)
             self._file.write(self._kept)
@@ -54,9 +56,11 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
+        """Count bytes without data; only while planning."""
         self.at += size
 
     def rewind(self, at: int) -> None:
+        """Drop everything from an offset on."""
         self.at = at
         if self._file is not None:
             self._file.rewind(at)
@@ -64,9 +68,10 @@ class Spool:
             del self._kept[at:]
 
     def pieces(self, starts: Numbers, stops: Numbers) -> Iterator[bytes]:
+        """Yield the bytes of ranges, concatenated, in pieces of about `PIECE` bytes."""
         if not len(starts):
             return
-        # Neighbours that arrived one after the other are one range.
+        # Adjacent ranges are merged.
         cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
         starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
         read = self._source()
@@ -127,6 +132,7 @@ class _Ranges:
 
 
 def _mapped(descriptor: int) -> mmap.mmap | None:
+    """Map the file; None if the address space is limited (`ulimit -v`)."""
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:

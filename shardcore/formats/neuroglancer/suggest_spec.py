@@ -1,4 +1,4 @@
-"""Parameters for those who give none, and why they are what they are."""
+"""Suggested sharding parameters, and the reason for them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSp
 from shardcore.model.number_words import plural
 
 MINISHARD_INDEX_BYTES = 32 << 10
-"""The decoded index of a minishard: 1,365 keys."""
+"""Target size of a decoded minishard index: 1,365 keys."""
 KEYS_PER_MINISHARD = MINISHARD_INDEX_BYTES / 24
 MINISHARD_BITS = 9
 SINGLE_BITS = 16
-"""Minishard bits of a data set in one file, at most: an index of a mebibyte."""
+"""Most minishard bits of a data set in one file: a shard index of 1 MiB."""
 SHARD_VOXELS = 2 << 30
-"""Bytes of voxels that one shard of a volume covers, about, before they are compressed."""
+"""Target size of the voxels in one shard, uncompressed bytes."""
 NEIGHBOURS_BITS = 9
-"""A minishard of a volume holds up to a cube of 8 by 8 by 8 chunks."""
+"""Preshift of a volume: a minishard has up to 8 × 8 × 8 chunks."""
 COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed", "fpzip")
-"""Encodings of chunks that gzip does not make smaller."""
+"""Chunk encodings that gzip does not compress further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Suggestion:
 
 
 def bits_for(count: int) -> tuple[int, int]:
+    """Return shard bits and minishard bits for hashed keys, by the rule of cloud-volume."""
     minishards = count / KEYS_PER_MINISHARD
     if minishards < 1:
         return 0, 0
@@ -39,13 +40,14 @@ def bits_for(count: int) -> tuple[int, int]:
     if minishards < full:
         return 0, math.ceil(math.log2(minishards))
     shard_bits = math.ceil(math.log2(minishards / full))
-    # Shards that would be little more than half full are made half as many.
+    # If shards would be only about half full, use half as many.
     if shard_bits and minishards / (full << shard_bits) <= 0.55:
         shard_bits -= 1
     return shard_bits, MINISHARD_BITS
 
 
 def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
+    """Suggest parameters for ids (segments, annotations); `single` forces one file."""
     shard_bits, minishard_bits = bits_for(count)
     if single:
         shard_bits, minishard_bits = 0, min(shard_bits + minishard_bits, SINGLE_BITS)
@@ -64,6 +66,7 @@ def with_minishards(bits: str) -> dict[str, Any]:
 
 
 def for_grid(grid: Sequence[int], chunk_bytes: int, *, data_encoding: str, single: bool) -> Suggestion:
+    """Suggest parameters for chunks of a volume, not hashed, so that neighbours stay together."""
     total = sum(check_grid(grid))
     inside = max(0, (SHARD_VOXELS // max(chunk_bytes, 1)).bit_length() - 1)
     inside = total if single else min(total, inside)

@@ -1,4 +1,4 @@
-"""The nodes of a shard: what every byte is. Built from the index levels; rows become nodes when the user looks."""
+"""Node tree of a shard, built from the index levels; rows become nodes on access."""
 
 from __future__ import annotations
 
@@ -7,20 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.formats.neuroglancer.damage import MinishardDamage
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.layout import (
-    MANIFEST_HEAD,
-    MINISHARD_INDEX,
-    entry_count,
-    is_whole,
-    manifest_arrays,
-    read_manifest,
-)
-from shardcore.formats.neuroglancer.levels import MinishardTable
-from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
-from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
-from shardcore.formats.neuroglancer.regions import (
+from shardcore.formats.neuroglancer.byte_regions import (
     REGION_SECTIONS,
     SHARD_INDEX,
     WORD,
@@ -29,8 +16,21 @@ from shardcore.formats.neuroglancer.regions import (
     paint,
     regions_of,
 )
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of
+from shardcore.formats.neuroglancer.damage import MinishardDamage
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.index_levels import MinishardTable
+from shardcore.formats.neuroglancer.layout import (
+    MANIFEST_HEAD,
+    MINISHARD_INDEX,
+    entry_count,
+    is_whole,
+    manifest_arrays,
+    read_manifest,
+)
+from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import number_text, plural
@@ -46,6 +46,11 @@ from shardcore.sources.memory import BytesSource
 
 
 class ColumnCells(Children):
+    """The numbers of one column of a minishard index.
+
+    `values` returns the stored numbers `[first, last)` and their texts; `first_row` is the object row of the first.
+    """
+
     def __init__(
         self,
         start: int,
@@ -99,7 +104,8 @@ class ColumnCells(Children):
 def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
-    # Summed up once for all groups of a thousand, each of which requests its first and its last number.
+    """Return the three columns of a decoded minishard index; texts show the running sums that readers use."""
+    # Summed up once for all groups of rows, each of which requests its first and last number.
     summed: Once[MinishardEntries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
@@ -140,6 +146,7 @@ class NeuroglancerTree:
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
+        """Return the root; values and indices appear once they are loaded."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
@@ -176,6 +183,7 @@ class NeuroglancerTree:
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
+        """Return the row of the first entry of a minishard; None before all are loaded, or if it is damaged."""
         if minishard is None or table is None or minishard in table.damage:
             return None
         return table.rows_of(minishard).start
@@ -215,7 +223,7 @@ class NeuroglancerTree:
         def runs(first: int, last: int) -> Runs:
             return paint(part, first, last, plain=plain)
 
-        # Manifests have fields of their own: mesh shards are painted node by node.
+        # Manifests have fields, so mesh shards are painted node by node.
         kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self._file.is_mesh else runs))
         role = FieldRole.GROUP if table is None else FieldRole.DATA
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
@@ -227,7 +235,7 @@ class NeuroglancerTree:
     def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
         span = Span("", start, stop)
         error = table.damage[number].message if table is not None and number in table.damage else ""
-        doc = "Keys, places and sizes of the values of this minishard."
+        doc = "Keys, offsets and sizes of the values of this minishard."
         name = f"minishard index {number}"
         if self._file.spec.minishard_index_encoding == "gzip":
             decoded = "" if error else decoded_name(start, stop)
@@ -369,16 +377,16 @@ def spec_node(origin: Origin) -> Node:
         best = origin.inference.best
         lines += [("open", line) for line in (best.ambiguity() if best is not None else ())]
         kids += [Node(name, nothing, text=line, role=FieldRole.TEXT) for name, line in lines]
-    doc = "How a key becomes the number of a shard and a minishard."
+    doc = "Parameters that map a key to its shard and minishard."
     return Node("sharding specification", place, text=origin.why, role=FieldRole.TEXT, doc=doc, children=tuple(kids))
 
 
 _SPEC_DOCS = {
     "@type": "The name of the sharded format; its older split form has the same.",
-    "preshift_bits": "How many low bits of a key do not take part in the hash: neighbouring keys stay together.",
-    "hash": "How the shifted key is hashed: identity leaves it as it is, or MurmurHash3_x86_128.",
-    "minishard_bits": "How many of the lowest bits of the hash are the number of the minishard.",
-    "shard_bits": "How many of the next bits of the hash are the number of the shard, which names its file.",
-    "minishard_index_encoding": "Whether minishard indices are stored as gzip or raw.",
-    "data_encoding": "Whether values are stored as gzip or raw; fragments of meshes are always raw.",
+    "preshift_bits": "Number of low key bits dropped before hashing: neighbouring keys stay together.",
+    "hash": "Hash function of the shifted key: identity, or MurmurHash3_x86_128.",
+    "minishard_bits": "Number of lowest bits of the hash that are the minishard number.",
+    "shard_bits": "Number of next bits of the hash that are the shard number, which names the file.",
+    "minishard_index_encoding": "Encoding of minishard indices: raw or gzip.",
+    "data_encoding": "Encoding of values: raw or gzip; fragments of meshes are always raw.",
 }

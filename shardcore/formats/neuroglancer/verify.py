@@ -1,4 +1,4 @@
-"""Verification of a shard: the shard index, then every minishard index, then every value."""
+"""Verification of a shard: shard index, minishard indices, values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy.typing as npt
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.codecs.isolated import TaskRunner, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
+from shardcore.formats.neuroglancer.byte_regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
+from shardcore.formats.neuroglancer.chunks import chunk_layout, chunk_sizes
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.geometry import (
     fragment_fault,
@@ -20,14 +22,12 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.index_levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
-from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.morton import decode_many
-from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes
 from shardcore.model.array_layout import RAW
 from shardcore.model.budget import raised
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
@@ -39,7 +39,7 @@ from shardcore.sources.base import Source
 
 PROGRESS_EVERY = 256
 LISTED = 1000
-"""Rows of one kind that are made into findings; `Findings` counts the others."""
+"""Findings per code that are listed one by one."""
 
 
 def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: TaskRunner = run_task) -> Report:
@@ -60,7 +60,7 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Ta
         else:
             _check_unlisted(file, table, findings)
         checked = _check_values(file, table, findings, progress, decoder)
-        # A gzip member ends with a crc32; raw values have nothing like it.
+        # A gzip member ends with a crc32; raw values have no checksum.
         without = 0 if file.spec.data_encoding == "gzip" else len(table.entries) - checked
     progress(1, 1)
     return Report(depth, len(table.entries), findings.all(), checked, without)
@@ -94,7 +94,7 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         findings.error(
             "neuroglancer.file-name",
             None,
-            f"no reader opens {file.source.name}: shards are called {file.spec.shard_name(0)} "
+            f"no reader opens {file.source.name}: shards are named {file.spec.shard_name(0)} "
             f"to {file.spec.shard_name(file.spec.shards - 1)}",
         )
 
@@ -120,7 +120,7 @@ def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: 
         findings.error("neuroglancer.shared-index", pair_span(second), message)
     findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
     if not (starts != ends).any():
-        findings.note("neuroglancer.empty", None, "every minishard is empty: writers leave such a file out")
+        findings.note("neuroglancer.empty", None, "every minishard is empty: writers omit such a file")
 
 
 _RANGE_CODES = {
@@ -130,7 +130,7 @@ _RANGE_CODES = {
 
 
 def _check_minishards(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    # What is wrong with their entries in the shard index is reported already.
+    # Invalid entries of the shard index are reported already.
     damage = table.damage
     numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
     for number in numbers[:MAX_PER_CODE].tolist():
@@ -152,20 +152,20 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
         place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)
         return f"key {_key(table, row)}: {place}"
 
-    told = _RowFindings(file, table, findings)
-    told.tell(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
+    rows_found = _RowFindings(file, table, findings)
+    rows_found.add(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
     same = np.zeros(len(entries), np.bool_)
     order = np.lexsort((np.arange(len(entries)), entries.ids, entries.minishards))
     ids, minishards = entries.ids[order], entries.minishards[order]
     same[order[1:][(ids[1:] == ids[:-1]) & (minishards[1:] == minishards[:-1])]] = True
-    told.tell(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
+    rows_found.add(Severity.ERROR, "neuroglancer.duplicate-id", same, repeats)
     falling = np.zeros(len(entries), np.bool_)
     falling[1:] = (entries.ids[1:] < entries.ids[:-1]) & (entries.slots[1:] > 0)
     for number in np.unique(entries.minishards[falling & ~entries.wrapped]).tolist()[:LISTED]:
         findings.note(
             "neuroglancer.id-order", _index_span(file, table, number), f"the keys of minishard {number} do not ascend"
         )
-    told.tell(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
+    rows_found.add(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
     _check_overlaps(file, table, findings)
 
 
@@ -191,11 +191,11 @@ def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         name = file.spec.shard_name(int(shards[row]))
         return f"key {_key(table, row)} is routed to {name}: no lookup finds it in this file"
 
-    told = _RowFindings(file, table, findings)
+    rows_found = _RowFindings(file, table, findings)
     wrong = minishards != entries.minishards.astype(np.uint64)
-    told.tell(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
+    rows_found.add(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
     if file.number is not None:
-        told.tell(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(file.number), in_wrong_shard)
+        rows_found.add(Severity.ERROR, "neuroglancer.wrong-shard", shards != np.uint64(file.number), in_wrong_shard)
 
 
 def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
@@ -208,13 +208,14 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
     def without_cell(row: int) -> str:
         return f"key {_key(table, row)} is the Morton code of no cell of the grid {shape}"
 
-    _RowFindings(file, table, findings).tell(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
+    _RowFindings(file, table, findings).add(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
     if not valid.all() and _fits_older_rule(table, grid):
         text = "all keys are Morton codes by an older rule, with one bit more on axes whose length is a power of two"
         findings.note("neuroglancer.older-codes", None, text)
 
 
 def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
+    """Return whether all keys are codes by an older rule, `2**i <= grid[axis]`, which was once published."""
     wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
     try:
         cells, valid = decode_many(table.entries.ids, wider)
@@ -225,9 +226,9 @@ def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
 
 def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
     meshes = file.meshes(progress)
-    told = sorted(meshes.damage.items(), key=lambda item: item[0])
-    findings.more(Severity.ERROR, "neuroglancer.manifest", len(told) - LISTED)
-    for row, error in told[:LISTED]:
+    damaged = sorted(meshes.damage.items(), key=lambda item: item[0])
+    findings.more(Severity.ERROR, "neuroglancer.manifest", len(damaged) - LISTED)
+    for row, error in damaged[:LISTED]:
         message = f"key {_key(table, row)}: {error.message}"
         findings.error("neuroglancer.manifest", error.span, message, key=_key(table, row))
     regions = regions_of(table, meshes, file.base, file.source.size)
@@ -251,6 +252,10 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
 def _check_values(
     file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: TaskRunner
 ) -> int:
+    """Decompress gzip values, compare sizes of raw chunks, and decode other contents.
+
+    Returns the number of values that were checked by crc32 or are outside the file.
+    """
     entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
@@ -301,15 +306,20 @@ def _check_sizes(
         return Span("", start, start + int(entries.sizes[row]))
 
     wrong = readable & (expected >= 0) & (sizes != expected)
-    _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
+    _RowFindings(file, table, findings).add(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
 
 
 class ValueCheck:
+    """Decodes contents as for display, and checks rules of the specification on them.
+
+    `source` has the fragments in front of the manifests; `base` is the size of the shard index, 0 for an object file.
+    """
+
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
         self._work = ContentBudget(source.size)
-        # What is stored uncompressed takes no more memory than the file.
+        # An uncompressed value needs no more memory than the file.
         self._most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 
@@ -387,12 +397,14 @@ class ValueCheck:
 
 
 class _RowFindings:
+    """Adds findings for many rows: the first `LISTED` one by one, and their total."""
+
     def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
         self._file = file
         self._table = table
         self._findings = findings
 
-    def tell(
+    def add(
         self,
         severity: Severity,
         code: str,
@@ -405,11 +417,9 @@ class _RowFindings:
             text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
             self._findings.add(Finding(severity, code, None, text))
         for row in rows[:LISTED].tolist():
-            span = place(row) if place else self._listing(row)
+            minishard = int(self._table.entries.minishards[row])
+            span = place(row) if place else _index_span(self._file, self._table, minishard)
             self._findings.add(Finding(severity, code, span, describe(row), _key(self._table, row)))
-
-    def _listing(self, row: int) -> Span:
-        return _index_span(self._file, self._table, int(self._table.entries.minishards[row]))
 
 
 def _key(table: MinishardTable, row: int) -> str:

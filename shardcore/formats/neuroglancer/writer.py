@@ -1,4 +1,4 @@
-"""Writing shards: the inverse of the reader, from the same layout."""
+"""Writer of shards; the inverse of the reader, from the same layout."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.arrangement import ShardArrangement, ShardOrder, ValueColumns
+from shardcore.formats.neuroglancer.byte_regions import sections_of
 from shardcore.formats.neuroglancer.file import CODECS
+from shardcore.formats.neuroglancer.index_levels import KEPT_WHOLE, IndexLevels
 from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
-    Described,
+    SpaceDescription,
     check_kind,
     info_text,
     of_info,
@@ -23,14 +25,12 @@ from shardcore.formats.neuroglancer.info_writer import (
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.levels import KEPT_WHOLE, IndexLevels
+from shardcore.formats.neuroglancer.npy_volume import describe_volume
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, meaning_of
-from shardcore.formats.neuroglancer.regions import sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.space_values import SpaceValues
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.spool import Spool
-from shardcore.formats.neuroglancer.voxels import described_volume
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ColumnObjects, NoObjects, ObjectColumns, ObjectRef
@@ -45,25 +45,27 @@ from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Writer
 
 
-def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> PlannedFile:
+def planned_file(name: str, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> PlannedFile:
     return PlannedFile(name, shard.size, _sections(shard), _PlannedObjects(shard, columns.take(shard.rows), space))
 
 
-def _sections(shard: ArrangedShard) -> tuple[Section, ...]:
-    # Of a shard index that is larger, reading keeps nothing, and so knows less of the sections.
+def _sections(shard: ShardArrangement) -> tuple[Section, ...]:
+    # A reader does not keep a larger shard index, so it shows fewer sections.
     head = shard.head() if shard.spec.index_size <= KEPT_WHOLE else b""
     levels = IndexLevels(BytesSource(b""), shard.spec, head)
     return tile(sections_of(levels, shard.size), shard.size)[0]
 
 
 class _PlannedObjects(ColumnObjects):
+    """Planned values of a shard; rows are in the order of adding."""
+
     codecs = CODECS
 
-    def __init__(self, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> None:
+    def __init__(self, shard: ShardArrangement, columns: ValueColumns, space: KeySpace) -> None:
         gzip = space.spec.data_encoding == "gzip"
         self._space = space
         self.kinds = (space.kind.object_kind,)
-        # The rows of reading are by minishard, those of a plan in the order of adding.
+        # Rows of a reader are by minishard, rows of a plan in the order of adding.
         self._places = np.argsort(shard.rows, kind="stable").astype(np.int64)
         at = self._places
         self._keys_in_order, self._before = columns.keys[at], columns.before[at]
@@ -105,14 +107,29 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
-"""The finding where no key leads to a file of that name."""
+"""Code of the finding for a file name that no key is routed to."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
-"""Codes of findings about contents: they are written as they were given."""
+"""Codes of findings about contents, which are written as given."""
 INDEX_BITS = 24
-"""Minishard bits that are written at most: a shard index of 256 MiB."""
+"""Most minishard bits written: a shard index of 256 MiB."""
 
 
 class NeuroglancerWriter(Writer):
+    """Writes the values of one key space, or of several: all scales of a volume, its meshes and skeletons.
+
+    Args:
+        output: The target.
+        spec: A sharding object or info; default: suggested parameters.
+        order: Order of values and indices in a shard; see `ShardOrder`.
+        info: Write the info, if enough is known.
+        kind: Meaning of the keys; see `KINDS`.
+        template: Info of an unsharded data set. For several key spaces, infos by folder, that of the data set under "";
+            object names then start with the folder. Infos of segment properties are copied.
+        volume: `.npy` file whose chunks are written.
+        chunk_size: Voxels per chunk of the volume.
+        resolution: Nanometres per voxel of the volume.
+    """
+
     key_form = NUMBERS
 
     def __init__(
@@ -131,32 +148,32 @@ class NeuroglancerWriter(Writer):
         super().__init__(output)
         self.expected |= GIVEN_CONTENTS
         given: ShardingSpec | None = None
-        said = [Described()]
+        described = [SpaceDescription()]
         if spec is not None:
             given, one = of_spec(spec)
-            said = [one]
+            described = [one]
         if volume is not None:
-            said = [described_volume(volume, chunk_size, resolution, kind)]
+            described = [describe_volume(volume, chunk_size, resolution, kind)]
         elif chunk_size is not None or resolution is not None:
-            raise UsageError("chunk_size and resolution are of a volume: give volume=FILE.npy")
+            raise UsageError("chunk_size and resolution need volume=FILE.npy")
         elif template is not None:
-            said = _described(template, said[0])
-        elif said[0].members is None and kind is not None:
-            said = [of_kind(kind)]
+            described = _described(template, described[0])
+        elif described[0].members is None and kind is not None:
+            described = [of_kind(kind)]
         if volume is None and kind is not None:
-            check_kind(kind, said[0])
+            check_kind(kind, described[0])
         if given is not None and given.minishard_bits > INDEX_BITS:
             raise UsageError(f"minishard_bits {given.minishard_bits}: at most {INDEX_BITS} are written")
-        if len(said) > 1 and not (output.folder and info):
-            raise UsageError(f"these are {plural(len(said), 'key space')}: give a folder, and leave its info in")
-        # The file has to be begun before the temporary ones: it states that the run is alive.
+        if len(described) > 1 and not (output.folder and info):
+            raise UsageError(f"{plural(len(described), 'key space')} need a folder as the target, with its info")
+        # Opened before the temporary files: its lock shows that the process is alive.
         self._single: Draining | None = None if output.folder else output.open()
         self._infos: dict[str, Draining] = {}
         self._with_info = info
-        with_info = info and said[0].members is not None
+        with_info = info and described[0].members is not None
         if with_info:
-            # An info appears last; where there is one already, that is known before much is done.
-            for base in sorted({one.base for one in said}, key=lambda base: (base == "", base)):
+            # The info is written last, but opened first: an existing one is an error before much work.
+            for base in sorted({one.base for one in described}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
         self._properties = _properties(template) if with_info and output.folder else {}
         for base, text in self._properties.items():
@@ -164,9 +181,9 @@ class NeuroglancerWriter(Writer):
             file.write(text)
         self._replaced = _shard_folders(output) if with_info else ()
         self._values: dict[str, SpaceValues] = {}
-        for one in said:
-            single, among = self._single is not None, len(said)
-            # Of meshes and skeletons that go along with a volume, other parameters are sensible than of its scales.
+        for one in described:
+            single, among = self._single is not None, len(described)
+            # The given parameters are those of the scales; meshes and skeletons get suggested ones.
             found = SpaceValues(output, one, None if one.base else given, ShardOrder(order), single=single, among=among)
             folder = one.folder(found.space)
             if folder in self._values:
@@ -209,12 +226,12 @@ class NeuroglancerWriter(Writer):
         files: list[PlannedFile] = []
         for folder, values in self._written().items():
             spec, shards = self._arrangement(values)
-            columns, space = values.columns(), values.said.space(spec)
+            columns, space = values.columns(), values.described.space(spec)
             files += [planned_file(self._name(folder, shard), shard, columns, space) for shard in shards]
         texts = self._properties | {base: self._info_text(base) for base in self._infos}
         for base, text in texts.items():
             section = Section(
-                INFO_NAME, SectionRole.METADATA, 0, len(text), "What the data set is, and how keys are sharded."
+                INFO_NAME, SectionRole.METADATA, 0, len(text), "Description of the data set and its sharding."
             )
             name = f"{base}/{INFO_NAME}" if base else INFO_NAME
             files.append(PlannedFile(name, len(text), (section,), NoObjects()))
@@ -223,7 +240,7 @@ class NeuroglancerWriter(Writer):
     def _complete(self) -> None:
         begun = False
         if self._replaced:
-            # Shards of the old info's key spaces that have no successor go.
+            # Shards of the old info's key spaces that are not written again are removed.
             folders = dict.fromkeys([*self._replaced, *self._values])
             self.output.replaces += tuple(f"{glob.escape(one)}/*.shard" if one else "*.shard" for one in folders)
         if len(self._values) > 1:
@@ -235,7 +252,7 @@ class NeuroglancerWriter(Writer):
                 file = self._single if self._single is not None else self.output.open(self._name(folder, shard))
                 alone = self._single is None and not self._infos
                 if alone and not begun and values.spool.spilled and isinstance(file, TemporaryFile):
-                    # The temporary file of the values, which tells others that this run is alive, goes.
+                    # The spool, whose lock shows that the process is alive, is about to be removed.
                     file.hold()
                 begun = True
                 values.write(file, shard, bounds)
@@ -247,50 +264,56 @@ class NeuroglancerWriter(Writer):
         if not self._infos:
             if self._with_info and self._first.why:
                 self.notes += ("no info is written, because the kind of keys is unknown: give -O kind= or an info",)
-            self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
+            self.opening = {"spec": json.dumps(self._first.described.spec_option(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
+        """Return the key spaces that get shards: those with values, or all if none has any."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
-    def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
+    def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ShardArrangement]]:
         spec, shards = values.arrangement()
         if self._single is not None:
             self._check_single(spec, shards)
         several = len(self._values) > 1
-        told = ((values.space.name, values.why) for values in self._values.values() if values.why)
-        self.notes = tuple(f"{name}: {why}" if several else why for name, why in told)
+        suggestions = ((values.space.name, values.why) for values in self._values.values() if values.why)
+        self.notes = tuple(f"{name}: {why}" if several else why for name, why in suggestions)
         return spec, shards
 
-    def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
+    def _check_single(self, spec: ShardingSpec, shards: list[ShardArrangement]) -> None:
+        """Raise UsageError if no reader would look for the keys in the single file."""
         if len(shards) > 1:
             raise UsageError(
-                f"the keys belong in {plural(len(shards), 'shard')}: give a folder, a name that ends with /"
+                f"the keys belong in {plural(len(shards), 'shard')}: the target must be a folder, a name ending with /"
             )
         target = self.output.target
         named = shard_number(target.name) if target is not None else None
         if named is None:
             return
         if named[1] != spec.name_digits or named[0] >= spec.shards:
-            # Verification says that no reader looks for such a name; it was requested.
+            # The user chose a name that verification reports.
             self.expected.add(FILE_NAME)
         elif named[0] != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
 
     def _info_text(self, base: str) -> bytes:
-        here = [(values.said, values.arrangement()[0]) for values in self._values.values() if values.said.base == base]
+        here = [
+            (values.described, values.arrangement()[0])
+            for values in self._values.values()
+            if values.described.base == base
+        ]
         if len(here) == 1:
-            said, spec = here[0]
-            return said.text(spec, beside=self._single is not None)
+            described, spec = here[0]
+            return described.text(spec, beside=self._single is not None)
         return info_text(here)
 
-    def _name(self, folder: str, shard: ArrangedShard) -> str:
+    def _name(self, folder: str, shard: ShardArrangement) -> str:
         if self._single is not None:
             return self.output.target.name if self.output.target is not None else ""
         name = shard.spec.shard_name(shard.number)
         return f"{folder}/{name}" if folder and self._infos else name
 
 
-def _described(template: Mapping[str, Any], stated: Described) -> list[Described]:
+def _described(template: Mapping[str, Any], stated: SpaceDescription) -> list[SpaceDescription]:
     if "" in template:
         bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
         found = [one for base, members in bases.items() for one in spaces_of(members, base)]
@@ -313,6 +336,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
+    """Return the shard folders of the info that will be replaced, without those that have their own info."""
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:

@@ -1,4 +1,4 @@
-"""Xet xorbs: the containers of chunks that MDB shards point at."""
+"""The format `xorb`: containers of compressed chunks, referenced by MDB shards."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
@@ -14,25 +14,25 @@ FORMAT = Format(
     infer=lazily("shardcore.formats.xorb.shard:infer"),
     writes=Writes(
         create=lazily("shardcore.formats.xorb.writer:XorbWriter"),
-        purpose="The chunks of files, compressed one by one, for shards (mdb) to point at.",
-        cannot="It keeps no names and no files, only their chunks: 8,192 at most, and 64 MiB.",
+        purpose="Chunks of files, compressed one by one, that MDB shards refer to.",
+        cannot="It stores chunks only, no files and no names: at most 8,192 chunks and 64 MiB.",
         keys=KeyRule.NONE,
         checksum=lambda _: "blake3",
-        dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
+        dial=Dial("compression", "Compression of each chunk.", ("none", "lz4", "bg4", "auto"), "auto"),
         codecs={"none": {"compression": "none"}},
         usual_codec="auto: none, lz4 or bg4",
         without={
             "append": Without(
-                Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."
+                Instead.BESIDE, "A xorb is named by the hash of its chunks, so new chunks go into a new xorb."
             ),
-            "delete": Without(Instead.NEVER, "Shards point at chunks by their numbers: none can be removed."),
+            "delete": Without(Instead.NEVER, "Shards refer to chunks by number, so none can be removed."),
         },
     ),
     options=(
         Option(
             "compression",
             OptionType.CHOICE,
-            "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
+            "Compression of chunks; auto keeps the smallest result per chunk; default: auto.",
             OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
@@ -40,13 +40,11 @@ FORMAT = Format(
         Option(
             "cut",
             OptionType.FLAG,
-            "Cut inputs into chunks; with `no`, each is one chunk as it is; default: yes.",
+            "Cut inputs into chunks; with `no`, each input is one chunk; default: yes.",
             OptionPurpose.WRITE,
             default=True,
         ),
-        Option(
-            "chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", OptionPurpose.FACT
-        ),
+        Option("chunks", OptionType.JSON, "Uncompressed sizes of the content's chunks, in bytes.", OptionPurpose.FACT),
     ),
     peers=lazily("shardcore.formats.xorb.other_readers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),

@@ -1,4 +1,4 @@
-"""Uses of the bytes of a xorb, and compression ratios of its chunks."""
+"""Charts of a xorb: use of the file's bytes, and stored against uncompressed chunk sizes."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def shares(file: XorbFile) -> tuple[Share, ...]:
 
 
 def loads(file: XorbFile) -> tuple[LoadSource, ...]:
+    """Return the chart of chunk sizes; without an info block it reads every record header."""
     known = file.records.unpacked_ends is not None or file.headers is not None
     reads = 0 if known else file.records.count * HEADER_SIZE
     return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
@@ -44,7 +45,7 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "The content decides where chunks are cut, from 8 KiB to 128 KiB; below the uncompressed bytes is what "
+        "Chunks are cut by content, at 8 KiB to 128 KiB. The difference to the uncompressed size is what "
         "compression saves.",
         file.chunk_sizes().astype(np.float64),
         "uncompressed bytes",

@@ -1,4 +1,4 @@
-"""The file of a xorb: its bytes, where its chunk records lie, and what was learned of its chunks."""
+"""The file of a xorb: source, chunk records, info block and caches."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 HEADERS_AT_ONCE = 1024
-"""Headers read between two calls of `progress`."""
+"""Headers read per request; also the step of `progress`."""
 
 TAIL = "tail"
-"""The name of the section with an info block of which only the first bytes are there."""
+"""Name of the section of a truncated info block."""
 
-TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but it is cut: no length follows it"
-"""Fault of a tail. The published reference xorb ends so; some readers stop there, others fail."""
+TAIL_FAULT = f"the info block is truncated: it starts with letters of {IDENT.decode()}, and no length follows"
+"""The published reference xorb ends so; readers of October 2025 stop there, newer ones fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
 class InfoList(PointerTable):
+    """Table of one list in the info block; entries of hashes and stored ends refer to chunk records."""
+
     def __init__(self, part: InfoPart, start: int, records: Records, data: bytes = b"") -> None:
         self.layout, self.pointer = part.record, part.record.fields[0].name
         self.refers = part.record in (CHUNK_HASH, STORED_END)
@@ -64,6 +66,12 @@ class InfoList(PointerTable):
 
 
 class XorbFile:
+    """Source, chunk records and info block of a xorb.
+
+    `info_damage` is the error in the info block, `fault` the error that ended the walk over the records, and `tail`
+    the offset of a truncated info block (-1 for none). `sections` tile the file.
+    """
+
     def __init__(
         self,
         source: Source,
@@ -87,23 +95,28 @@ class XorbFile:
 
     @property
     def damage(self) -> FormatError | None:
+        """Error that hides hashes or chunks, or None; a truncated ident at the end (`tail`) hides neither."""
         return self.info_damage or self.fault
 
     @property
     def expected_hash(self) -> str:
+        """Hash in the file name (`<hash>` or `default.<hash>`, optionally with `.xorb`); empty if the name has none."""
         match = _NAME.fullmatch(self.source.name)
         return match[1] if match else ""
 
     @property
     def info_span(self) -> Span:
+        """Bytes of the info block and the 4-byte length after it; empty if there is no info block."""
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
 
     def info_part(self, name: str) -> tuple[InfoPart, Span] | None:
+        """Return a part of the info block and its span in the file, or None."""
         parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
         start = self.info_span.start
         return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
 
     def links(self) -> Iterator[Links]:
+        """Yield references to records: from the info block's lists, or else from each record to the next."""
         records = self.records
         starts, numbers = records.starts, np.arange(records.count)
         if self.info is not None:
@@ -121,6 +134,7 @@ class XorbFile:
 
     @property
     def headers(self) -> NDArray[Any] | None:
+        """Headers of all records as rows of `CHUNK_HEADER`, or None before `load`; never reads."""
         return self._headers.value
 
     @property
@@ -132,17 +146,24 @@ class XorbFile:
         return self.records.count * HEADER_SIZE
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
+        """Read the headers of all records, once; raise SourceError if they cannot be read."""
         return self._headers.get(lambda: self._read_headers(progress))
 
     def hashes(self, source: Source) -> HashArray:
+        """Return the chunk hashes, shape `(n, 32)`. Without an info block, decompress and hash all chunks once.
+
+        The zero hash stands for a chunk that cannot be decompressed. `source` may be a wrapper that counts reads.
+        """
         if self.records.hashes is not None:
             return self.records.hashes
         return self._hashes.get(lambda: self._make_hashes(source))
 
     def chunk_sizes(self) -> NDArray[np.int64]:
+        """Return the uncompressed size of each chunk; without an info block this reads all record headers."""
         return self._sizes.get(self._make_sizes)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
         if not 0 <= first <= last <= self.records.count:
             raise FormatError(
                 f"chunks {first} to {last} are requested; the xorb has {plural(self.records.count, 'chunk')}"
@@ -150,6 +171,7 @@ class XorbFile:
         return chunks(self.source.read, self.records, first, last)
 
     def check_chunk(self, source: Source, number: int) -> bytes:
+        """Return one uncompressed chunk; raise FormatError if it cannot be decompressed or its hash differs."""
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk
 
@@ -173,7 +195,7 @@ class XorbFile:
             try:
                 found.append(chunk_hash(unpack(data, self.records, number)))
             except FormatError:
-                found.append(ZERO)  # go on after it
+                found.append(ZERO)
         return as_rows(found)
 
     def _claims(self) -> list[Section]:
@@ -184,6 +206,6 @@ class XorbFile:
         if self.info is not None:
             parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, SENTENCES[INFO_BLOCK]))
         elif self.tail is not None:
-            doc = f"An info block begins here, with letters of {IDENT.decode()}, and is cut."
+            doc = f"A truncated info block, starting with letters of {IDENT.decode()}."
             parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))
         return [part for part in parts if part.size]

@@ -1,4 +1,4 @@
-"""Finding a chunk in a xorb, by its number or its hash."""
+"""Lookup of chunks by number or hash."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 sums_figure = lazily("shardcore.formats.xorb.sketches:sums_figure")
 
 ALL = "all"
-"""The key of all chunks, one after the other."""
+"""Key of all chunks, concatenated."""
 
 _HEADER_FIELDS = {"stored_size": "compressed_size", "codec": "compression_type", "size": "uncompressed_size"}
-"""Fields of the header of a record that have the values of a step."""
+"""Header field per step value."""
 
 _MOST_DIGITS = 9
 _COUNT_BYTES = 4
@@ -39,6 +39,8 @@ _COUNT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class XorbKey:
+    """Parsed key: a chunk number, a chunk hash (32 bytes), or all chunks if both are None."""
+
     number: int | None = None
     raw: bytes | None = None
 
@@ -53,7 +55,6 @@ def _raw(text: str) -> bytes | int | str:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, numbers=True, to_raw=_raw)
-"""A chunk has a number, and a hash of 32 bytes."""
 
 
 class XorbLookup:
@@ -63,6 +64,7 @@ class XorbLookup:
 
     @staticmethod
     def parse(text: str) -> XorbKey:
+        """Parse a chunk number, a hash of 64 hex digits, or `all`; raise UsageError for anything else."""
         if text == ALL:
             return XorbKey()
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
@@ -74,9 +76,15 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
+        """Return the chunk, recording the steps; the first one if several have the hash.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            FormatError: A damaged record hides whether there is.
+        """
         if key == XorbKey():
             return self._all(look)
-        self._tell_info(look)
+        self._describe_info_block(look)
         number = key.number
         if key.raw is not None:
             number = next(iter(self._with_hash(key.raw, look)), None)
@@ -87,7 +95,7 @@ class XorbLookup:
                 why = "Chunks are numbered without gaps, so their count proves that this one does not exist."
                 look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
-                raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
+                raise KeyAbsent(str(key), f"there is no chunk {key}: the xorb has {plural(count, 'chunk')}")
             raise KeyAbsent(str(key))
         return self._chunk(number, look)
 
@@ -115,6 +123,7 @@ class XorbLookup:
 
     @property
     def _count_span(self) -> Span:
+        """Bytes that prove the chunk count: the count in the info block, or without one all records."""
         part = self.file.info_part("hashes") or self.file.info_part("count")
         if part is None:
             return self._walked
@@ -128,18 +137,18 @@ class XorbLookup:
         start = part[1].start + number * part[0].record.size
         return Span("", start, start + part[0].record.size)
 
-    def _tell_info(self, look: Look) -> None:
+    def _describe_info_block(self, look: Look) -> None:
         block = self.file.info_span
         if not block.size:
             return
         length = block.size - INFO_LENGTH.size
         look.step(
             "Find the info block",
-            f"The last {INFO_LENGTH.size} bytes say that the info block has {plural(length, 'byte')}: it begins at "
+            f"By the last {INFO_LENGTH.size} bytes the info block has {plural(length, 'byte')}: it starts at "
             f"byte {block.start:#x}, where the chunk records end.",
             Span("", block.stop - INFO_LENGTH.size, block.stop),
             Span("", block.start, block.stop - INFO_LENGTH.size),
-            why="Hashes and ends are known only when all chunks are written, so they stand last: read from the end.",
+            why="Hashes and ends are known only when all chunks are written, so they are stored at the end.",
             info_length=length,
             at={"info_length": Span("", block.stop - INFO_LENGTH.size, block.stop)},
             info_start=block.start,
@@ -149,7 +158,7 @@ class XorbLookup:
         records = self.file.records
         span = Span("", 0, records.stop)
         look.step(
-            "Take all chunks",
+            "Read all chunks",
             f"{plural(records.count, 'chunk')}, one after the other.",
             span,
             why="The whole xorb needs no search: its records are read one after the other.",
@@ -159,6 +168,7 @@ class XorbLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
     def _with_hash(self, raw: bytes, look: Look) -> list[int]:
+        """Return the numbers of the chunks with a hash, ascending."""
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
@@ -180,6 +190,7 @@ class XorbLookup:
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
+        """Raise the error of a chunk without a computed hash, or of the broken walk: either may hide the key."""
         for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
             self.file.check_chunk(source, number)
         self._check_end()
@@ -192,11 +203,11 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         span = self.file.records.span(number)
         begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
-        walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
-        # Its own end comes first: the object that it belongs to is the one that is shown.
+        walked = "" if self.file.info is not None else "No list of record ends: the headers are followed from byte 0. "
+        # Its own end comes first: the first span decides which object is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
         look.step(
-            "Place of the chunk",
+            "Locate the record",
             f"{walked}Chunk {number}: its record ends at byte {span.stop:#x}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
             why="Records differ in length and follow each other: where one ends, the next begins.",
@@ -214,14 +225,14 @@ class XorbLookup:
             f"{ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
-            why="Eight bytes say how the chunk is compressed and how long it gets, so it can be decompressed alone.",
+            why="Eight bytes give the scheme and both sizes, so each chunk can be decompressed alone.",
             codec=ref.codec,
             stored_size=ref.stored_size,
             size=ref.size,
             at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
         if look.recording:
-            self._tell_content(number, ref, look)
+            self._describe_content(number, ref, look)
         return ref
 
     @staticmethod
@@ -229,7 +240,7 @@ class XorbLookup:
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 
-    def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
+    def _describe_content(self, number: int, ref: ObjectRef, look: Look) -> None:
         size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
         content = (
             f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"

@@ -1,4 +1,4 @@
-"""The objects of a xorb: its chunks, by number."""
+"""The objects of a xorb: its chunks, in file order."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ class XorbObjects(Objects):
 
     @property
     def sized(self) -> bool:
+        """True if the info block lists the uncompressed sizes."""
         return self.file.records.unpacked_ends is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of rows; codec and state need the headers (`load`, or `sizes=True`)."""
         rows, records = np.asarray(rows, np.int64), self.file.records
         headers = self.file.load() if sizes else self.file.headers
         stop = records.ends[rows]
@@ -52,9 +54,11 @@ class XorbObjects(Objects):
         return [str(row) for row in np.asarray(rows).tolist()]
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the chunk numbers as 8 little-endian bytes each."""
         return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
+        """Return one chunk; reads its 8-byte header unless the index is loaded."""
         return self.ref_at(row, self.file.source.read)
 
     def ref_at(self, row: int, read: Read) -> ObjectRef:

@@ -1,4 +1,4 @@
-"""Behaviour of other readers on damage, as tested."""
+"""Behaviour of hf-xet on damaged xorbs, as tested."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 
@@ -11,7 +11,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("xorb.chunk-hash",),
             ReaderAnswer.WRONG,
-            "Out of a local store it writes what a chunk decompresses to, and compares it with no hash.",
+            "From a local store it writes the decompressed chunk without comparing its hash.",
         ),
         Peer(
             _NAME,
@@ -23,13 +23,13 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("xorb.info-block", "xorb.damaged"),
             ReaderAnswer.REFUSES,
-            "It reads the info block first, and none of the chunks where its form is wrong.",
+            "It reads the info block first; if that is invalid, it reads no chunk.",
         ),
-        Peer(_NAME, ("xorb.hash", "xorb.name"), ReaderAnswer.IGNORES, "It does not compute the hash of a xorb again."),
+        Peer(_NAME, ("xorb.hash", "xorb.name"), ReaderAnswer.IGNORES, "It does not recompute the hash of a xorb."),
         Peer(
             "hf-xet before November 2025",
             ("xorb.tail",),
             ReaderAnswer.IGNORES,
-            "Readers of October 2025 stopped where the info block is cut; newer ones fail there.",
+            "Readers of October 2025 stopped at the truncated info block; newer ones fail.",
         ),
     )

@@ -1,4 +1,4 @@
-"""The chunk records of a xorb: where they lie, what their headers state, and the chunks themselves."""
+"""The chunk records of a xorb: offsets, headers, walking, decompression."""
 
 from __future__ import annotations
 
@@ -28,22 +28,30 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)` of the xorb."""
+"""Function that reads the bytes `[start, stop)` of the xorb."""
 
 ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-"""Reads several ranges of the xorb."""
+"""Function that reads several ranges of the xorb, in order."""
 
 BATCH = 4 * 1024 * 1024
-"""Bytes of neighbouring records that are read at once."""
+"""Bytes of neighbouring records read per request."""
 
 LONGEST_RECORD = HEADER_SIZE + (1 << 24) - 1
-"""Bytes of a record: its header states the stored bytes of the chunk in 24 bits."""
+"""Longest record in bytes: the stored size in the header has 24 bits."""
 
 _PIECE = 1 << 20  # bytes read at once while walking
 
 
 @dataclass(frozen=True)
 class Records:
+    """Offsets of the chunk records, and what the info block adds to them.
+
+    Attributes:
+        ends: End of each record, int64; a record starts where the previous one ends.
+        unpacked_ends: End of each chunk in the uncompressed xorb; None if unknown.
+        hashes: Chunk hashes, shape `(n, 32)`; None without an info block.
+    """
+
     ends: NDArray[np.int64]
     unpacked_ends: NDArray[np.int64] | None = None
     hashes: HashArray | None = None
@@ -68,6 +76,7 @@ class Records:
         return Span("", int(self.ends[number - 1]) if number else 0, int(self.ends[number]))
 
     def stored_span(self, number: int) -> Span:
+        """Return the span of a chunk's stored bytes, without the record header."""
         whole = self.span(number)
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
 
@@ -76,18 +85,22 @@ class Records:
         return u24_column(rows["uncompressed_size"])
 
     def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return a mask of the invalid headers; `rows` are the headers of all records."""
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
+        """Return what is wrong with the header of a record, or an empty string."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
+        """Return the uncompressed size of a chunk; -1 if only its header has it."""
         if self.unpacked_ends is None:
             return -1
         return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
 
 
 def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -> list[bytes]:
+    """Return the headers of the records `[first, last)`; one request for all of them."""
     starts = records.starts[first:last]
     stops = np.minimum(starts + HEADER_SIZE, records.ends[first:last])
     return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
@@ -95,6 +108,8 @@ def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -
 
 @dataclass(frozen=True)
 class WalkedRecords:
+    """Records found by following their lengths; `fault` is None at the end of the file or an info block."""
+
     records: Records
     fault: FormatError | None
 
@@ -104,6 +119,10 @@ class WalkedRecords:
 
 
 def walk(read: Read, size: int) -> WalkedRecords:
+    """Follow the records from byte 0 until an info block, the end of the file or an invalid record; O(n).
+
+    The info block is recognised by `XETBLOB`, or by its first letters if the file is cut there.
+    """
     ends: list[int] = []
     sizes: list[int] = []
     at, first, data = 0, 0, b""
@@ -124,30 +143,37 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
+    """Return whether `rest` starts an info block; a prefix of `XETBLOB` counts if the bytes end there."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
     if len(head) < HEADER_SIZE:
-        message = f"chunk {number}: its header takes {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
+        message = f"chunk {number}: its header needs {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
         return Truncated(message, span=Span("", at, size))
     header = CHUNK_HEADER.read_one(head)
     stop = at + HEADER_SIZE + read_u24(header["compressed_size"])
     fault = header_fault(header, -1, -1)
     if not fault and not read_u24(header["uncompressed_size"]):
-        fault = "its header declares no bytes; a chunk has at least one"
+        fault = "its header declares 0 bytes; a chunk has at least 1"
     if not fault and number == MAX_CHUNKS:
         fault = f"a xorb has at most {MAX_CHUNKS:,} chunks"
     if fault:
         kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
         return kind(f"chunk {number}: {fault}", span=Span("", at, at + HEADER_SIZE))
     if stop > size:
-        message = f"chunk {number}: its record takes {plural(stop - at, 'byte')}; {size - at:,} are left"
+        message = f"chunk {number}: its record needs {plural(stop - at, 'byte')}; {size - at:,} are left"
         return Truncated(message, span=Span("", at, size))
     return None
 
 
 def chunks(read: Read, records: Records, first: int, last: int, *, check: bool = True) -> Iterator[bytes]:
+    """Yield the uncompressed chunks `[first, last)` in order; `check` compares their hashes.
+
+    Raises:
+        FormatError: A header contradicts the info block, or the stored bytes are corrupt.
+        BadChecksum: The hash of a chunk differs.
+    """
     for number, data in stored_records(read, records, first, last):
         chunk = unpack(data, records, number)
         if check and records.hashes is not None:
@@ -159,6 +185,10 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
 
 
 def stored_records(read: Read, records: Records, first: int, last: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of the records `[first, last)`, header included; one request per `BATCH` bytes.
+
+    A record longer than its 24-bit length allows (a wrong info block) is cut to its header.
+    """
     while first < last:
         start, stop = records.span(first).start, int(records.ends[first])
         if stop - start > LONGEST_RECORD:
@@ -175,6 +205,12 @@ def stored_records(read: Read, records: Records, first: int, last: int) -> Itera
 
 
 def unpack(data: bytes, records: Records, number: int) -> bytes:
+    """Return the uncompressed chunk of a record; `data` includes the header.
+
+    Raises:
+        FormatError: The header contradicts the info block, or the stored bytes are corrupt.
+        Unsupported: The version or the compression scheme is unknown.
+    """
     span = records.span(number)
     header = CHUNK_HEADER.read_one(data, place=span)
     stored = data[HEADER_SIZE:]

@@ -1,8 +1,7 @@
-"""Salvage of a damaged xorb: chunk records declare their length, and LZ4 frames have a magic number.
+"""Recovery from a damaged xorb, by record headers and LZ4 frame magics.
 
-A chunk has no digest of its own: the hashes stand in the info block. Where that cannot be read as a whole, its list of
-hashes is looked for by its mark. Without one, a chunk that decompresses to the size its record states is taken, and
-named by its hash, which whoever looks for it can compare.
+A chunk has no checksum of its own: its hash is in the info block. Without the hash, a chunk that decompresses to
+its declared size is recovered as unverified, named by its hash.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ _BY_INFO = "its hash in the info block"
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
+    """Yield the chunks of the readable records, then chunks found in the bytes that no record covers."""
     shard = damaged.shard
     covered = Covered()
     left = frozenset[str]()
@@ -55,6 +55,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _hashes_left(damaged: Damaged) -> frozenset[str]:
+    """Return the chunk hashes after each `XBLBHSH` ident, for an info block that cannot be parsed."""
     source, found = damaged.source, set[str]()
     for at in occurrences(source, IDENT_HASHES, 0, source.size, damaged.progress):
         start = at + len(IDENT_HASHES) + 1 + 4
@@ -78,6 +79,7 @@ def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
 
 
 def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> Iterator[SalvagedObject]:
+    """Yield chunks record by record; after an invalid record, continue 8 bytes before the next LZ4 frame magic."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
     while at + HEADER_SIZE < stop and damaged.affords(at):

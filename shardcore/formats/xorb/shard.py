@@ -1,4 +1,4 @@
-"""A xorb: how it is recognised and opened, and what it answers."""
+"""Detecting and opening xorbs, and the shard object."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 
 class XorbShard(FileShard):
+    """An opened xorb; its chunks are the objects."""
+
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -58,13 +60,16 @@ class XorbShard(FileShard):
 
     @property
     def chunk_hashes(self) -> HashArray | None:
+        """Chunk hashes of the info block, shape `(n, 32)`; None without one."""
         return self.file.records.hashes
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
+        """Uncompressed size of each chunk, int64; without an info block this reads all record headers."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
+        """Return the span of a chunk record, header included."""
         return self.file.records.span(number)
 
     @property
@@ -92,7 +97,7 @@ class XorbShard(FileShard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
-        absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
+        absent = "Key not found. " if trace is not None and trace.ref is None else ""
         from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
 
         return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
@@ -103,12 +108,14 @@ class XorbShard(FileShard):
         return self.stream_chunks(ref.row, ref.row + 1)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """Yield the uncompressed chunks `[first, last)`; raise FormatError for a wrong range or a corrupt chunk."""
         return self.file.stream_chunks(first, last)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Read a range of the content; of `all`, only the chunks that overlap it are read and decompressed."""
         if ref.key != ALL or not 0 <= start <= stop:
             return super().read_range(ref, start, stop, limit=limit)
         ends = np.cumsum(self.chunk_sizes)
@@ -121,6 +128,7 @@ class XorbShard(FileShard):
         return kept[start - skipped : stop - skipped]
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """Return `chunks`, the uncompressed chunk sizes: packing with them gives the same chunk boundaries."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
@@ -130,6 +138,7 @@ class XorbShard(FileShard):
 
 
 def _info_start(source: PrefetchedSource) -> int:
+    """Return the offset of the info block from the length in the last 4 bytes; -1 if that length is impossible."""
     size = source.size
     if size < min(FIXED.values()) + INFO_LENGTH.size:
         return -1
@@ -143,13 +152,17 @@ def detect(source: PrefetchedSource) -> Verdict | None:
         return None
     start = _info_start(source)
     if start >= 0 and source.read(start, start + len(IDENT)) == IDENT:
-        return Verdict(Certainty.MAGIC, "ident XETBLOB at the offset that the length at the end gives")
+        return Verdict(Certainty.MAGIC, "ident XETBLOB at the offset given by the last 4 bytes")
     if _first_fits(source) and IDENT in source.read_last(min(source.size, 65536)):
-        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not at the offset that the length gives")
+        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not at the offset given by the last 4 bytes")
     return None
 
 
 def infer(source: PrefetchedSource) -> Verdict | None:
+    """Recognise a xorb without an info block, as uploaded: chunk records must cover the file from byte 0 on.
+
+    The first chunk must decompress. The first letters of an info block may follow the last record.
+    """
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
@@ -177,6 +190,14 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
+    """Open a xorb by its last bytes (one or two reads); without an info block, walk all records.
+
+    A truncated xorb opens with the records before the cut; `damage` and `verify` report the rest.
+
+    Raises:
+        NotAShard: There is neither an info block nor a chunk record.
+        FormatError: The info block is invalid, and `context.partial` is not set.
+    """
     start = _info_start(source)
     data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
     if not data.startswith(IDENT):

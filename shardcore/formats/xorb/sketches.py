@@ -1,4 +1,4 @@
-"""Sketches of a xorb: its records on two rulers, and the four byte planes of byte-grouped chunks."""
+"""Drawings of a xorb: its records on two rulers, and the byte planes of a chunk."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 SHOWN = 18
-"""Chunks that are drawn at once: each is on both rulers, and has a band between them."""
+"""Number of chunks drawn."""
 
 _SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
-_LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
+_PLANE_TONES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
 Place = Callable[[int], tuple[Span, ...]]
-"""The bytes that a plain byte of a chunk stands for."""
+"""Function that returns the spans of an uncompressed byte, by its offset in the drawing."""
 
 SUMS = 6
-"""Records whose sizes are summed up."""
+"""Number of records in the table of sums."""
 
 _COLUMNS = 7
-"""Numbers of four bytes whose bytes are drawn, as they are and in lanes."""
+"""Number of four-byte numbers drawn."""
 
 
 def sums_figure(records: Records, number: int) -> Table:
+    """Return a table of the running sum of the record sizes, up to record `number`."""
     shown = range(max(number - SUMS + 1, 0), number + 1)
     sizes, sums = [Item("record size", doc="Header and stored bytes.")], [Item("ends at = sum", doc="Running sum.")]
     for stage, one in enumerate(shown, 1):
@@ -57,18 +58,22 @@ def sums_figure(records: Records, number: int) -> Table:
 
 
 class _ChunkSketch:
+    """Drawing about one chunk; `absent` starts the caption if the requested chunk does not exist."""
+
     more: tuple[Control, ...] = ()
 
     def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
         self._file = file
         self._absent = absent
         last = max(file.records.count - 1, 0)
-        doc = "Which chunk is looked at."
+        doc = "Chunk to draw."
         chunk = Control("chunk", "Chunk", ControlKind.SLIDER, min(number, last), 0, last, doc=doc, follows="row")
         self.controls = (chunk, *self.more)
 
 
 class RecordsSketch(_ChunkSketch):
+    """Uncompressed chunks above their records, on two rulers of the same scale."""
+
     name = "records"
     title = "Records"
 
@@ -91,7 +96,7 @@ class RecordsSketch(_ChunkSketch):
             bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
             lower.append(Item(codec, (span,), span.start, span.size, tone, doc, f"stored {one}", here))
         first = lower[0].at
-        # One scale for both, so that their widths can be compared.
+        # The same scale, so that widths can be compared.
         wide = max(plain[-1] - plain[0], lower[-1].at + lower[-1].size - first, 1)
         figure = Ribbon(
             "Chunks and their records, to one scale",
@@ -101,15 +106,17 @@ class RecordsSketch(_ChunkSketch):
         )
         caption = (
             f"{self._absent}Each chunk is stored uncompressed (none), as LZ4, or as LZ4 of its four byte planes "
-            "(bg4). Both rulers have one scale: a record that is narrower than its chunk was compressed."
+            "(bg4). Both rulers have the same scale: a record that is narrower than its chunk was compressed."
         )
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
 
 class BytePlanesSketch(_ChunkSketch):
+    """Four-byte numbers of a chunk, in order and in byte planes (BG4, *Byte Grouping*)."""
+
     name = "lanes"
     title = "Byte planes"
-    more = (Control("first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
+    more = (Control("first", "First number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         wanted = chosen(self.controls, values)
@@ -127,14 +134,14 @@ class BytePlanesSketch(_ChunkSketch):
             start = begin + first * GROUPS + at
             return (Span(source, start, start + 1),)
 
-        figures = (_in_order(part, place), _in_lanes(part, place)) if part else ()
-        used = "It is stored so." if scheme == Scheme.BG4_LZ4 else "It is not stored so: another way was smaller."
+        figures = (_in_order(part, place), _in_planes(part, place)) if part else ()
+        used = "It is stored in this form." if scheme == Scheme.BG4_LZ4 else "It is stored in another form."
         caption = (
-            f"{self._absent}Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats "
-            f"above all), so a plane has long runs, and LZ4 makes runs short. {used}"
+            f"{self._absent}Bytes at the same offset of neighbouring numbers are often equal (sign and exponent of "
+            f"floats), so a byte plane has long runs, which LZ4 compresses well. {used}"
         )
         more = max(len(data) - len(part), 0)
-        runs = {Tone.HIT: "equal bytes side by side"}
+        runs = {Tone.HIT: "equal neighbours"}
         return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
@@ -152,27 +159,27 @@ def _in_order(data: bytes, place: Place) -> Cells:
             place(at),
             at,
             1,
-            _LANES[at % GROUPS],
+            _PLANE_TONES[at % GROUPS],
             f"Byte {at % GROUPS} of number {at // GROUPS}.",
             name=f"byte {at}",
         )
         for at, byte in enumerate(data)
     )
-    title = "As they are: numbers of four bytes, one after the other"
+    title = "In file order: numbers of four bytes"
     return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
 
 
-def _in_lanes(data: bytes, place: Place) -> Cells:
+def _in_planes(data: bytes, place: Place) -> Cells:
     columns = -(-len(data) // GROUPS)
     items = []
-    for lane in range(GROUPS):
-        run = data[lane::GROUPS]
+    for plane in range(GROUPS):
+        run = data[plane::GROUPS]
         for column, byte in enumerate(run):
             alike = byte in (*run[max(column - 1, 0) : column], *run[column + 1 : column + 2])
-            doc = f"Byte {lane} of number {column}{': like its neighbour' if alike else ''}."
-            at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
-            of = column * GROUPS + lane
+            doc = f"Byte {plane} of number {column}{': like its neighbour' if alike else ''}."
+            at, tone = plane * columns + column, Tone.HIT if alike else _PLANE_TONES[plane]
+            of = column * GROUPS + plane
             items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"plane byte {of}"))
-    names = tuple(f"plane {lane}" for lane in range(GROUPS))
-    title = "In four byte planes: all first bytes, then all second ones …"
+    names = tuple(f"plane {plane}" for plane in range(GROUPS))
+    title = "In byte planes: all first bytes, then all second bytes …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

@@ -1,4 +1,4 @@
-"""Meanings of the values in the steps of a lookup."""
+"""Descriptions of the step values of a lookup."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from shardcore.shards.trace import Meaning, Meanings
 
 MEANINGS: Meanings = MappingProxyType(
     {
-        "info_length": Meaning("size of the info block, without the four bytes that say it", "bytes"),
-        "info_start": Meaning("where the info block begins", "byte"),
-        "chunks": Meaning("how many chunks there are", "chunks"),
+        "info_length": Meaning("size of the info block, without the 4-byte length after it", "bytes"),
+        "info_start": Meaning("offset of the info block", "byte"),
+        "chunks": Meaning("number of chunks", "chunks"),
         "hashes": Meaning("hashes that were compared", "hashes"),
         "same": Meaning("chunks that have this hash", "chunks"),
-        "chunk": Meaning("the number of the chunk"),
-        "start": Meaning("where its record begins", "byte"),
-        "stop": Meaning("where its record ends", "byte"),
-        "codec": Meaning("how the chunk is compressed"),
-        "stored_size": Meaning("stored bytes of the chunk, without the header of its record", "bytes"),
-        "size": Meaning("uncompressed bytes of the chunk", "bytes"),
+        "chunk": Meaning("number of the chunk"),
+        "start": Meaning("start of its record", "byte"),
+        "stop": Meaning("end of its record", "byte"),
+        "codec": Meaning("compression of the chunk"),
+        "stored_size": Meaning("stored size of the chunk, without the record header", "bytes"),
+        "size": Meaning("uncompressed size of the chunk", "bytes"),
     }
 )

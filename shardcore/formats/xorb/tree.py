@@ -1,4 +1,4 @@
-"""The tree of a xorb: chunk records, and the info block part by part."""
+"""Node tree of a xorb: chunk records, and the parts of the info block."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class XorbTree:
             TAIL: lambda section: replace(section_leaf(section, FieldRole.UNKNOWN), error=TAIL_FAULT),
         }
         if damage is not None:
-            # What follows the records that could be followed is nobody's because of the damage.
+            # Bytes after the last readable record belong to no section because of the damage.
             makers["unknown"] = lambda section: replace(section_leaf(section), error=damage.message)
         span = Span("", 0, self.file.source.size)
         return Node(
@@ -57,6 +57,7 @@ class XorbTree:
         )
 
     def part(self, name: SourceName) -> SourcePart | None:
+        """Return a decompressed chunk as a source; None if no chunk is stored exactly there."""
         number, records = self._number(name), self.file.records
         if number is None:
             return None
@@ -141,6 +142,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
 
 
 def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> tuple[Node, ...]:
+    """Return the nodes of the info block, which starts at `start`, and of the length after it."""
     parts = [_part_node(data, start, part, records) for part in info_parts(info.version, info.count)]
     at = len(data) - INFO_LENGTH.size
     return (*parts, *field_nodes(INFO_LENGTH, INFO_LENGTH.read_one(data, at), start + at))

@@ -1,4 +1,4 @@
-"""Verification of a xorb: what each depth checks is stored in `docs/formats/xorb.md`."""
+"""Verification of a xorb; `docs/formats/xorb.md` lists the checks of each depth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
     checked = without = 0
     if depth.reaches(Depth.CONTENT):
         hashed = _check_chunks(file, findings, progress)
-        # Without a list of hashes there may be one hash over all chunks.
+        # Without a list of hashes, the hash of the xorb (info block or file name) covers all chunks.
         root = (file.info is not None or bool(file.expected_hash)) and hashed == file.records.count
         known = file.records.hashes is not None or (root and file.fault is None)
         checked, without = (hashed, 0) if known else (0, hashed)
@@ -51,9 +51,9 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
             "xorb.large", whole, f"the xorb has {plural(whole.size, 'byte')}; writers make at most {MAX_XORB_SIZE:,}"
         )
     if file.info is None and file.info_damage is None:
-        # Uploads have none; what is named so is in a store, where hf-xet finds chunks by it.
+        # Uploads have no info block; a file named `default.<hash>` is in a store, where hf-xet needs it.
         add = findings.error if file.source.name.startswith("default.") else findings.warning
-        message = "no info block: hf-xet does not read the file from a store, and has no hashes to compare"
+        message = "no info block: hf-xet cannot read the file from a store, and there are no hashes to compare"
         add("xorb.no-info-block", None, message)
 
 
@@ -69,6 +69,7 @@ def _check_headers(file: XorbFile, findings: Findings) -> None:
 
 
 def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
+    """Compare the hash computed from all chunk hashes with the info block and the file name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
     if file.info is not None and root != to_text(file.info.cas_hash):
         message = f"hash of the xorb from its chunk hashes: computed {root}, stored {to_text(file.info.cas_hash)}"
@@ -81,6 +82,7 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
+    """Decompress and hash every chunk; return how many were checked within the work limit."""
     records = file.records
     found: list[bytes] = []
     work = ContentBudget(file.source.size)
@@ -103,7 +105,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
             text = f"hash of chunk {number}: computed {to_text(found[-1])}, stored {stored}"
             findings.error("xorb.chunk-hash", records.span(number), text, key=str(number))
         progress(int(records.ends[number]), max(records.stop, 1))
-    # Of records that were cut the root would say the same once more.
+    # After a broken walk the root differs anyway: that is reported already.
     if records.hashes is None and records.count and file.fault is None:
         _check_root(file, as_rows(found), findings)
     return records.count

@@ -1,4 +1,4 @@
-"""Writing a xorb: contents are cut into chunks, and packed in the order in which they come."""
+"""Writer of xorbs: contents are cut into chunks, stored in the order of `add`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
 
 
 class XorbWriter(Writer):
+    """Writes chunk records as contents are added, then an info block of version 1.
+
+    Args:
+        output: The target.
+        compression: `auto` (smallest result per chunk), `none`, `lz4`, or `bg4` (LZ4 of grouped bytes).
+        cut: Cut contents into chunks; otherwise each content is one chunk.
+    """
+
     def __init__(self, output: Output, *, compression: str = "auto", cut: bool = True) -> None:
         super().__init__(output)
         self._cut = cut
@@ -35,8 +43,8 @@ class XorbWriter(Writer):
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         if isinstance(data, Sized) and self.output.planning:
-            told = more.facts.get("chunks")
-            self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
+            given = more.facts.get("chunks")
+            self._plan_sizes(_sizes(given, more.label) if given is not None else usual_chunks(data.size), more.label)
             return ""
         self._packer.settle()
         count, offset = len(self._packer), self._file.at
@@ -46,7 +54,7 @@ class XorbWriter(Writer):
                 self._packer.add(chunk, chunk_hash(chunk))
                 self._content += len(chunk)
         except BaseException:
-            # Whoever goes on after an input that failed gets a sound xorb.
+            # After a failed input the xorb stays valid: its chunks are dropped.
             self._content -= self._packer.unpacked
             self._packer.forget(count)
             self._content += self._packer.unpacked
@@ -79,13 +87,14 @@ class XorbWriter(Writer):
             raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
 
     def plan(self) -> Plan:
+        """Return the file as it would be written now; raise UsageError if nothing was added."""
         packed = self._packed()
         name = self.output.target.name if self.output.target else ""
         return Plan((PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._content)
 
     def _packed(self) -> PackedXorb:
         if not len(self._packer):
-            raise UsageError("a xorb has at least one chunk: there was no content")
+            raise UsageError("a xorb needs at least one chunk; nothing was added")
         return self._packer.plan()
 
     def _complete(self) -> None:
@@ -94,13 +103,14 @@ class XorbWriter(Writer):
         self._file.complete(len(self._packer))
 
 
-def _sizes(told: object, label: str) -> list[int]:
-    if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
+def _sizes(given: object, label: str) -> list[int]:
+    if not isinstance(given, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in given):
         raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
-    return told
+    return given
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
+    """Yield chunks of the given sizes; raise UsageError at the end if their sum is not the content's size."""
     held, number, whole = bytearray(), 0, 0
     for piece in pieces:
         held += piece

@@ -16,7 +16,7 @@ from shardcore.testing import sampled
 
 A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 31 + "aa"
-MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
+MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file (64 hex digits), or xorb:<hash> or chunk:<hash>"
 BLP_KEY = (
     "a key of a bloscpack file is the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an "
     "element, or `all`"

@@ -335,7 +335,7 @@ def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     with monkeypatch.context() as patch:
         patch.setattr("shardcore.formats.mdb.writer.MdbWriter._add", lambda *_: pytest.fail("a content was read"))
         assert run(["convert", str(path), "mdb", str(tmp_path / "x.mdb")]) == 2
-    assert "give a folder" in capsys.readouterr().err
+    assert "write to a folder" in capsys.readouterr().err
     assert run(["convert", str(path), "mdb", f"{tmp_path / 'store'}/"]) == 0
     equal = put(tmp_path, "equal.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
     assert run(["convert", str(equal), "mdb", str(tmp_path / "y.mdb")]) == 0

@@ -60,7 +60,7 @@ WALKS = {
     ),
     "neuroglancer/worked": ("9", "Keys", 2),
     "neuroglancer/volume": ("3", "Meaning", 4),
-    "xorb/chunks.xorb": ("3", "Place of the chunk", 4),
+    "xorb/chunks.xorb": ("3", "Locate the record", 4),
 }
 
 

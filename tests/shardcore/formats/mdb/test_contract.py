@@ -50,7 +50,7 @@ class TestMdbDataSet(DataSetContract):
     samples = (DATA / "cas" / "shard-cache", DATA / "cas")
     absent = ABSENT
     alone = (
-        "Ask every shard",
+        "Search every shard",
         "Table key",
     )
 

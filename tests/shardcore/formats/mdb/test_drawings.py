@@ -78,7 +78,7 @@ def test_a_shared_chunk_lights_every_use() -> None:
         assert [item.text for item in figure.above.items if item.here] == ["5baa…"]
         files = [shard.objects.ref(row) for row in range(4)]
         assert [item.size for item in figure.above.items] == [file.size for file in files]
-        assert f"describe {sum(file.size for file in files):,} bytes" in drawing.caption
+        assert f"use {sum(file.size for file in files):,} bytes" in drawing.caption
         assert "which store 62,718:" in drawing.caption
         assert drawing.more == 0
 
@@ -159,7 +159,7 @@ def test_ten_bytes_move_fixed_cuts_and_no_others() -> None:
         assert new == [9032]
         assert "4 of 5 pieces are new, 29,392 bytes to store" in drawing.caption
         assert "1 of 8 pieces is new, 9,032 bytes" in drawing.caption
-        assert "cut 8 times finer than Xet does" in drawing.caption
+        assert "8 times smaller than in Xet" in drawing.caption
         assert drawing.what_if
 
 

@@ -51,7 +51,7 @@ def test_traces_begin_with_the_members() -> None:
     with shardcore.open(CACHE) as cache:
         trace = cache.trace(f"chunk:{CHUNK}")
         assert trace.outcome == "found"
-        assert trace.steps[0].title == "Ask every shard"
+        assert trace.steps[0].title == "Search every shard"
         sources = {span.source[:9] for step in trace.steps for span in step.spans}
         assert sources == {"4605e7461", "e74f6896f", "xorb:6d9a"}
         assert cache.trace(f"chunk:{'5' * 64}").outcome == "absent"

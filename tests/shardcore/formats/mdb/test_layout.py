@@ -10,7 +10,6 @@ import pytest
 
 import shardcore
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root, truncated
-from shardcore.formats.mdb.geometry import locate
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_field, shard_name
 from shardcore.formats.mdb.layout import (
     BOOKEND,
@@ -27,6 +26,7 @@ from shardcore.formats.mdb.layout import (
     NO_EXPIRY,
     XORB_LOOKUP,
     file_steps,
+    locate,
 )
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.formats.mdb.walk import RecordKind, walk

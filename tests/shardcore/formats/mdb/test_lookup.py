@@ -12,9 +12,8 @@ import pytest
 
 import shardcore
 from shardcore.codecs.xet.hashes import from_text, to_text
-from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
-from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
+from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP, LookupTable
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.sources.memory import BytesSource

@@ -20,10 +20,10 @@ from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import XorbPacker
 from shardcore.codecs.xet.xorb_layout import Scheme
 from shardcore.formats.mdb import writer as mdb_writer
-from shardcore.formats.mdb.file_columns import Collected, FileChunks
+from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import NO_EXPIRY
-from shardcore.formats.mdb.serialize import NO_FACTS, Facts, Recipes, build
+from shardcore.formats.mdb.serialize import EMPTY_FOOTER, FooterValues, Recipes, build
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.finding import Depth
 from shardcore.operations.extraction import extract_objects
@@ -98,9 +98,9 @@ class TestMdbStoreContract(TestMdbWriterContract):
         assert places == ["xet/xorbs/xorbs", "xet/xorbs/shards", "xet/shard-cache"]
 
 
-def shard_of_the_sheet(form: str, facts: Facts = NO_FACTS) -> bytes:
+def shard_of_the_sheet(form: str, facts: FooterValues = EMPTY_FOOTER) -> bytes:
     """One file `abcdefg` as one xorb of the chunks `abc` and `defg`."""
-    packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), Collected()
+    packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), FileCollector()
     for chunk in (b"abc", b"defg"):
         found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
     collected.add(found, hashlib.sha256(b"abcdefg").hexdigest())
@@ -139,7 +139,7 @@ def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["out.mdb"]
 
 
-def recipes_of(path: Path) -> tuple[Recipes, Facts]:
+def recipes_of(path: Path) -> tuple[Recipes, FooterValues]:
     """What a shard of the reference says, out of order."""
     with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
         assert isinstance(shard, MdbShard)
@@ -153,7 +153,7 @@ def recipes_of(path: Path) -> tuple[Recipes, Facts]:
         chunks = index.chunks.copy()
         chunks["flags"] = 0
         footer = shard.file.footer_fields
-        facts = Facts(created=footer["shard_creation_timestamp"], expiry=footer["shard_key_expiry"])
+        facts = FooterValues(created=footer["shard_creation_timestamp"], expiry=footer["shard_key_expiry"])
         xorbs = np.ascontiguousarray(index.xorb_headers["cas_hash"])
         counted = index.xorbs.counts.astype(np.int64)
         return Recipes(rows[0], shas, np.array(counts), index.segments.copy(), rows[1], xorbs, counted, chunks), facts
@@ -346,7 +346,7 @@ def test_a_store_has_several_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for path in shards:  # each one is a shard in its own right
         with shardcore.open(path, xorbs=str(tmp_path / "store/xet/xorbs/xorbs")) as one:
             assert one.verify().findings == ()
-    with pytest.raises(shardcore.UsageError, match="give a folder, a store has several"):
+    with pytest.raises(shardcore.UsageError, match="write to a folder instead"):
         pack("mdb", tmp_path / "one.mdb", manifest=manifest_of(tmp_path, files))
 
 
@@ -372,7 +372,7 @@ def test_force_into_a_store(tmp_path: Path) -> None:
     assert len(done.removed) == 4
     assert {path.suffix for path in done.removed} == {".mdb"}
     (note,) = done.notes
-    assert "xet/xorbs/xorbs: 2 xorbs that no shard of the store names any more; shards elsewhere may" in note
+    assert "xet/xorbs/xorbs: kept 2 xorbs that this store no longer uses, as other shards may" in note
     assert len([path for path in store.rglob("*") if path.is_file()]) == 5
 
 

@@ -125,7 +125,7 @@ def test_wrong_pictures_are_refused() -> None:
         decode_chunk(layout, picture("PNG", np.zeros((4, 4, 3), np.uint8)))
     with pytest.raises(FormatError, match="uint16"):
         decode_chunk(layout, picture("PNG", np.zeros((4, 4), np.uint16)))
-    with pytest.raises(FormatError, match="no PNG"):
+    with pytest.raises(FormatError, match="not a PNG"):
         decode_chunk(layout, picture("JPEG", np.zeros((4, 4), np.uint8)))
     with pytest.raises(FormatError, match="4 × 40 pixels"):
         decode_chunk(layout, picture("PNG", np.zeros((40, 4), np.uint8)))
@@ -274,5 +274,3 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
         assert multiprocessing.active_children() == []
         with pytest.raises(ShardError, match="closed"):
             decode_chunk(labels_layout(), data, decoder=decoder)
-
-

@@ -126,7 +126,7 @@ IN_RANGE = {"quantization_bits": 10, "quantization_range": 1023, "quantization_o
         (CORNERS.astype(np.float32), IN_RANGE, [(0, 0, 0), (1, 0, 0)], []),
         (CORNERS, {}, [(1, 0, 0), (0, 0, 0)], ["Z-curve"]),
         (CORNERS, {}, [(0, 0, 1), (7, 7, 0)], []),
-        (CORNERS, {}, [(3, 1, 0), (3, 1, 0)], ["twice"]),
+        (CORNERS, {}, [(3, 1, 0), (3, 1, 0)], ["is repeated"]),
         (CORNERS * 2, {}, [(0, 0, 0)], ["2046"]),
         (CORNERS.astype(np.float32), {"quantization_bits": 14}, [(0, 0, 0)], ["14 bits"]),
     ],

@@ -88,7 +88,7 @@ def test_the_worked_example(key: str, hashed: int, minishard: int, shard: int) -
         files, minishards = figures(drawing, Cells)
         assert [item.at for item in files.items if item.here] == [shard]
         assert [item.at for item in minishards.items if item.here] == [minishard]
-        assert drawing.title == f"Why key {key} belongs in minishard {minishard} of {shard}.shard"
+        assert drawing.title == f"Key {key} belongs in minishard {minishard} of {shard}.shard"
 
 
 def test_running_sums_grow_in_the_three_rows() -> None:
@@ -187,7 +187,7 @@ def test_it_draws_from_what_a_lookup_read() -> None:
         sketch.draw({})
         drawing = sketch.draw({"shard_bits": 2})
         assert source.ranges == []
-        assert "load the index to move all" in drawing.caption
+        assert "load the index to count all" in drawing.caption
 
 
 def test_more_keys_than_the_bound_are_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_the_keys_of_all_open_files_are_moved() -> None:
     """Of a data set whose index is loaded, all four keys of the worked example go to the files that would be."""
     with shardcore.open(TINY) as folder:
         sketch = bits_of(folder, "12")
-        assert "load the index to move all" in sketch.draw({"shard_bits": 2}).caption
+        assert "load the index to count all" in sketch.draw({"shard_bits": 2}).caption
         folder.load_index()
         files, _ = figures(sketch.draw({}), Cells)
         assert loads(files) == {0: "3 keys", 1: "1 key"}

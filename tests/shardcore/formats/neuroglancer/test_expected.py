@@ -13,9 +13,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
+from shardcore.formats.neuroglancer.chunks import chunk_array
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.model.objects import State
 from shardcore.operations.extraction import extract_objects
 

@@ -170,7 +170,7 @@ def test_lookups_over_many_shards(tmp_path: Path, seed: int) -> None:
             "Shard index entry",
             "Minishard index",
             "Keys",
-            "Place of the value",
+            "Locate the value",
             "Value",
             "Meaning",
         ]

@@ -14,10 +14,10 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, ShardError, Unsupported, UsageError
+from shardcore.formats.neuroglancer.chunks import box_of, cell_of, chunk_array, chunk_sizes, key_of_voxel
 from shardcore.formats.neuroglancer.info import Info, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.volume import box_of, cell_of, chunk_array, chunk_sizes, key_of_voxel
 from shardcore.testing import mutated
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"

@@ -17,7 +17,7 @@ import pytest
 import shardcore
 from shardcore.codecs.decompress import decompress_many
 from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer import file, levels
+from shardcore.formats.neuroglancer import file, index_levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
@@ -197,14 +197,14 @@ def test_depths_include_each_other() -> None:
 def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of minishards that share one index which expands cost no more than the room that all of them have."""
     expanded: list[int] = []
-    real = levels.decompress
+    real = index_levels.decompress
 
     def counting(codec: str, data: bytes, **options: Any) -> bytes:
         expanded.append(options["limit"])
         return real(codec, data, **options)
 
-    monkeypatch.setattr(levels, "decompress", counting)
-    monkeypatch.setattr(levels, "TOTAL_FLOOR", 1 << 20)
+    monkeypatch.setattr(index_levels, "decompress", counting)
+    monkeypatch.setattr(index_levels, "TOTAL_FLOOR", 1 << 20)
     stored = gzip.compress(bytes(24 * 12_000))
     spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
     data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored

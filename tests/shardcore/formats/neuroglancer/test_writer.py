@@ -170,7 +170,7 @@ def test_keys_of_several_shards_need_a_folder(tmp_path: Path) -> None:
     """One file takes the keys of one shard, and has its name where it has that of a shard."""
     options = {"format": "neuroglancer", "spec": spec(1, "identity", 1, 1)}
     for name, keys, why in (
-        ("out.bin", ["1", "3", "9", "12"], "2 shards: give a folder"),
+        ("out.bin", ["1", "3", "9", "12"], "2 shards: the target must be a folder"),
         ("0.shard", ["12"], r"belong in 1\.shard"),
     ):
         with pytest.raises(UsageError, match=why), shardcore.create(tmp_path / name, **options) as writer:

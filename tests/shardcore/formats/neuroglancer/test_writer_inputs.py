@@ -16,8 +16,8 @@ import zstandard
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.formats.neuroglancer.chunks import chunk_array
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
-from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
 
@@ -160,7 +160,7 @@ def test_skeletons_become_sharded(tmp_path: Path) -> None:
         ({"info": SKELETON_INFO, "5": b"", "5.gz": gzip.compress(b"")}, "in/5 and .*in/5.gz have the same key"),
         ({"info": SKELETON_INFO, "5.zstd": b"no"}, "cannot read .*5.zstd"),
         ({"info": SKELETON_INFO, "5.gz": gzip.compress(b"five")[:-3]}, "cannot read .*5.gz"),
-        ({"five.bin": b""}, "five.bin: the name of a file is its key"),
+        ({"five.bin": b""}, "five.bin: a file name must be its key"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(tmp_path: Path, files: dict[str, Any], why: str) -> None:
@@ -241,13 +241,13 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
     for options, why in (
         ({"volume": str(tmp_path / "flat.npy")}, "shape"),
         ({"volume": str(tmp_path / "wide.npy")}, "float64"),
-        ({"volume": str(tmp_path / "text.npy")}, "no .npy"),
+        ({"volume": str(tmp_path / "text.npy")}, "not a .npy"),
         ({"volume": str(tmp_path / "none.npy")}, "cannot read"),
         ({"volume": good, "chunk_size": "64,64"}, "chunk_size=64,64: three numbers"),
-        ({"volume": good, "chunk_size": "0,64,64"}, "over 0"),
+        ({"volume": good, "chunk_size": "0,64,64"}, "greater than 0"),
         ({"volume": good, "kind": "mesh"}, "an image or a segmentation"),
         ({"kind": "image"}, "volume=FILE.npy"),
-        ({"resolution": "4,4,40"}, "give volume"),
+        ({"resolution": "4,4,40"}, "need volume"),
     ):
         with pytest.raises(ShardError, match=why):
             shardcore.create(None, format="neuroglancer", **options)

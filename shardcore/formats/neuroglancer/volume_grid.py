@@ -1,7 +1,4 @@
-"""Scale of a volume as a grid of chunks: boxes of voxels, and where each voxel is stored.
-
-Sections "Chunked representation of volume data" and "Compressed morton code" of the volume page.
-"""
+"""A scale of a volume as a grid of chunks: boxes of voxels, and where each voxel is stored."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, Unsupported, UsageError, source_lost
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES, chunk_array
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.morton import encode, encode_many
-from shardcore.formats.neuroglancer.volume import DATA_TYPES, chunk_array
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
 from shardcore.model.objects import ObjectRef, located
@@ -29,12 +26,14 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
-"""Opens the shard of a number, for a minishard; None where it is not there."""
+"""Function that opens the shard with a number, for a minishard; None if it does not exist."""
 
 Found = ObjectRef | ShardError | None
 
 
 class VolumeGrid(StoredGrid):
+    """Chunks of one scale of `shard`; `text` is the info, empty if there is none."""
+
     axes = ("x", "y", "z")
 
     def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
@@ -61,6 +60,7 @@ class VolumeGrid(StoredGrid):
         return self.decoded(cell, self.shard.read(ref))
 
     def raw_size(self, cell: GridCell) -> int | None:
+        """Return the size of a decoded chunk in bytes; None if the encoding is not raw."""
         return math.prod((*cell.box.shape, *self.inner)) * self.dtype.itemsize if self.encoding == RAW else None
 
     def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
@@ -71,6 +71,8 @@ class VolumeGrid(StoredGrid):
 
 
 class ShardedGrid(VolumeGrid):
+    """Chunks of a sharded scale; `one_file` if only those of the open file are read."""
+
     def __init__(
         self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False
     ) -> None:
@@ -84,6 +86,7 @@ class ShardedGrid(VolumeGrid):
         return GridCell(at, self.box_at(at), str(place.key), name, place.minishard)
 
     def refs(self, cells: Sequence[GridCell]) -> list[Found]:
+        """Return the objects of cells, None for missing chunks; reads each minishard once, several in parallel."""
         if not cells:
             return []
         keys = encode_many(np.array([cell.at for cell in cells], np.uint64), self.counts)

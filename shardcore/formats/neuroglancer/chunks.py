@@ -1,6 +1,6 @@
-"""From a compressed Morton code to a cell, a box of voxels and an array.
+"""From a compressed Morton code to a cell, a box of voxels and an array ("Compressed morton code", "Chunk encodings").
 
-Section "Compressed morton code" and "Chunk encodings" of the volume page. Boxes are half-open, in voxels of the scale.
+Boxes are half-open, in voxels of the scale.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "
 
 
 def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
+    """Return the grid cell of a key; None if keys are not Morton codes."""
     return None if space.grid is None else decode(key, space.grid)
 
 
 def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
+    """Return the voxels of a cell, half-open; the last cell of an axis ends with the volume."""
     begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
     end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
     return VoxelBox(
@@ -38,6 +40,7 @@ def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
 
 
 def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
+    """Return the key of the chunk with a voxel; raise UsageError outside the volume."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
     offset, step = space.scale.voxel_offset, space.scale.chunk_size
@@ -46,19 +49,21 @@ def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
 
 
 def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
+    """Return the sizes of raw chunks in bytes, one per key; -1 if no cell has the key."""
     scale, grid, dtype = _raw_type(space)
     if math.prod(scale.chunk_size) * scale.num_channels * dtype.itemsize >= 1 << 62:
         raise FormatError(f"a chunk of {list(scale.chunk_size)} voxels is larger than any file")
     cells, valid = decode_many(keys, grid)
     sizes = np.full(len(keys), scale.num_channels * dtype.itemsize, np.int64)
     for axis, (length, step, count) in enumerate(zip(scale.size, scale.chunk_size, grid, strict=True)):
-        # Only the last cell of an axis is cut: it holds what the others leave.
+        # Only the last cell of an axis is cropped.
         last = length - (count - 1) * step
         sizes *= np.where(cells[:, axis] == np.uint64(count - 1), min(last, step), min(step, length))
     return np.where(valid, sizes, -1)
 
 
 def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
+    """Return the layout of a decoded chunk: axes x, y, z and channel, x fastest."""
     scale, grid, dtype = _typed(space)
     box = box_of(scale, decode(key, grid))
     return ArrayLayout(
@@ -77,6 +82,7 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
 def chunk_array(
     space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
 ) -> npt.NDArray[np.generic]:
+    """Return a decoded chunk as a read-only array of shape `(x, y, z, channel)`; raises like `decode_chunk`."""
     layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
     if len(data) != layout.nbytes:
         text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"

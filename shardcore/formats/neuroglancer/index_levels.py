@@ -1,8 +1,7 @@
-"""The two index levels of an opened shard: read when needed, kept while the shard is open.
+"""The two index levels of an opened shard, read on demand and cached; thread-safe.
 
-`IndexLevels.pair` and `minishard` serve one lookup with one range each; `table` reads all minishard indices, and nobody
-who looks up a key waits for that.
-A damaged minishard is kept as its error; the others stay readable.
+`pair` and `minishard` cost a lookup one range each. `table` reads all minishard indices. A damaged minishard is kept as
+its error; the others stay readable.
 """
 
 from __future__ import annotations
@@ -33,27 +32,32 @@ from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
 
 KEPT_WHOLE = 1 << 20
-"""A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""
+"""A shard index of up to this many bytes is read on opening; of a larger one, single entries."""
 KEPT_ENTRIES = 64 << 20
-"""Minishards that lookups read are kept up to this many bytes."""
+"""Cache size of minishards read by lookups, in bytes."""
 KEPT_PER_BYTE = 2
-"""Bytes that entries take in memory for each byte of a decoded index, about."""
+"""Approximate memory of entries per byte of a decoded index."""
 BATCH = 8 << 20
 DECODED_FLOOR = 16 << 20
-"""Any minishard index may decode to this many bytes, however few are stored."""
+"""Any minishard index may decode to this many bytes."""
 DECODED_RATIO = 64
-"""Beyond that it may decode to this many times its stored size: ids and sizes never compress better than that."""
+"""Beyond that, at most this many times its stored size: ids and sizes do not compress better."""
 TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
-"""All of them together may decode to this many times the file, or to the floor: a value has more than a few bytes."""
+"""All indices together may decode to this many times the file size, or to the floor."""
 CLAIMED_RATIO = 1
 CLAIMED_FLOOR = 1 << 16
-"""All minishard indices together have at most as many bytes as the file, or 64 KiB: shared ranges multiply nothing."""
+"""All ranges together may have as many bytes as the file, or 64 KiB: shared ranges count each time."""
 _SHARED = "its index shares its bytes with those of many others"
 
 
 @dataclass(frozen=True, slots=True)
 class MinishardTable:
+    """All entries of a shard, by minishard, then in index order.
+
+    `pairs` has start and end of each minishard index, relative to the end of the shard index, shape `(2**m, 2)`.
+    """
+
     pairs: Numbers
     entries: MinishardEntries
     damage: MinishardDamage
@@ -65,6 +69,8 @@ class MinishardTable:
 
 
 class IndexLevels:
+    """Shard index and minishard indices of one shard; `head` is the whole shard index if it is in memory."""
+
     def __init__(self, source: Source, spec: ShardingSpec, head: bytes = b"") -> None:
         self.source = source
         self.spec = spec
@@ -94,12 +100,14 @@ class IndexLevels:
         return SHARD_INDEX_ENTRY.read(data, count=last - first)
 
     def known_pairs(self) -> Numbers | None:
+        """Return the shard index, shape `(2**m, 2)`, or None if it is not in memory."""
         table = self._table.value
         if table is not None:
             return table.pairs
         return _as_pairs(self._head[: self.base]) if self._head else None
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
+        """Return the absolute range of a minishard index, half-open; raise FormatError if it is invalid."""
         table = self._table.value
         if table is not None:
             return self._checked(minishard, *table.pairs[minishard].tolist())
@@ -111,6 +119,10 @@ class IndexLevels:
     def minishard(
         self, number: int, source: Source, place: tuple[int, int] | None = None
     ) -> tuple[MinishardEntries, int]:
+        """Return entries and decoded index size of a minishard, read through `source`, which may count reads.
+
+        `place` is the result of `pair`, if known. Raises FormatError if the minishard is damaged.
+        """
         table = self._table.value
         if table is not None:
             return self._listed(table, number)
@@ -131,6 +143,7 @@ class IndexLevels:
         return entries, ENTRY_SIZE * len(entries)
 
     def table(self, progress: Progress = no_progress) -> MinishardTable:
+        """Return all entries, read once; errors of damaged minishards are recorded in it."""
         table = self._table.get(lambda: self._read_table(progress))
         self._kept.clear()
         return table
@@ -146,6 +159,7 @@ class IndexLevels:
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:
+        """Return the first minishard whose index is at `[start, stop)`; None before the shard index is in memory."""
         pairs = self.known_pairs()
         if pairs is None or not self.base <= start < stop:
             return None
@@ -168,7 +182,7 @@ class IndexLevels:
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
             except FormatError as error:
-                # What expands beyond the room that is left has used it up; else each of many would be expanded again.
+                # An index that exceeds the rest uses it up; otherwise many such indices would be decompressed.
                 if isinstance(error.__cause__, LimitExceeded):
                     room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
                 damage.note(number, error.message.removeprefix(f"minishard {number}: "))
@@ -182,7 +196,7 @@ class IndexLevels:
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
-        # Ranges here lie within the file, and there are far fewer than 2**63 / its size of them.
+        # No overflow: each range is within the file, and there are few enough of them.
         allowed = max(CLAIMED_FLOOR, CLAIMED_RATIO * self.source.size)
         claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= allowed
         damage.note(used[~claimed], _SHARED)

@@ -1,4 +1,4 @@
-"""The keys that are in memory: those that are placed again when a number of bits is changed in a drawing."""
+"""Keys in memory, for drawings that route them with another specification."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from shardcore.formats.neuroglancer.minishard import Numbers
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
+    """The open shards of a key space; `all` is True if there are no others."""
+
     files: Sequence[NeuroglancerFile] = ()
     all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class KnownKeys:
+class CachedKeys:
+    """Keys in memory: the first ones, their number, and whether these are all keys of the data set."""
+
     ids: Numbers
     count: int
     complete: bool
 
 
-def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
+def cached_keys(opened: OpenFiles, most: int) -> CachedKeys:
     tables = [file.levels.known_table for file in opened.files]
     ids: list[Numbers] = []
     count = kept = 0
@@ -36,7 +40,7 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
             kept += len(ids[-1])
         count += len(table.entries)
     complete = opened.all and all(table is not None for table in tables)
-    return KnownKeys(np.concatenate(ids) if ids else np.zeros(0, np.uint64), count, complete)
+    return CachedKeys(np.concatenate(ids) if ids else np.zeros(0, np.uint64), count, complete)
 
 
 def loads_of(opened: OpenFiles) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Regions after the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
+"""Regions after the shard index as columns: values, minishard indices, fragments, unlisted bytes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.formats.neuroglancer.index_levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
-from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes
 from shardcore.model.children import gaps
 from shardcore.model.record import FieldRole
@@ -27,6 +27,8 @@ REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 class RegionKind(IntEnum):
+    """Kind of a region; if two start at the same byte, the later kind owns it."""
+
     GAP = 0
     FRAGMENTS = 1
     VALUE = 2
@@ -35,6 +37,11 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regions:
+    """Non-empty regions after the shard index, sorted by start; arrays of one length.
+
+    `numbers` has the row of a value or of fragments, or the number of a minishard.
+    """
+
     starts: npt.NDArray[np.int64]
     stops: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.uint8]
@@ -46,6 +53,7 @@ class Regions:
 
 
 def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: int, *, unlisted: bool = True) -> Regions:
+    """Return all regions of a shard, with `unlisted` also the gaps between them."""
     entries = table.entries
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
     used = np.flatnonzero((starts < ends) & (range_faults(table.pairs, base, size) == RangeFault.NONE))
@@ -79,6 +87,11 @@ def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
 
 
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
+    """Return the sections of a shard from its shard index.
+
+    Contiguous minishard indices (cloud-volume) are one section; if they alternate with values (tensorstore), both share
+    one section.
+    """
     base = levels.base
     claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, the range of its minishard index.")]
     pairs = levels.known_pairs()
@@ -111,6 +124,7 @@ def _data_section(start: int, stop: int) -> Section:
 
 
 def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
+    """Return the runs of the regions `[first, last)`, each cut at the next; `plain` if indices are raw."""
     part = slice(first, last)
     starts, kinds = regions.starts[part], regions.kinds[part]
     bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]

@@ -1,4 +1,4 @@
-"""A precomputed data set of one file per object: which object each file is, and what the info states about all."""
+"""Unsharded data sets as inputs: the object of each file, and their infos."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, SourceError, UsageError
+from shardcore.formats.neuroglancer.chunks import box_of
 from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
@@ -25,11 +26,10 @@ from shardcore.formats.neuroglancer.info import (
     parse_info,
     type_of,
 )
-from shardcore.formats.neuroglancer.info_writer import Described, spaces_of
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription, spaces_of
 from shardcore.formats.neuroglancer.keys import key_number
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, LEVELS_ABOVE
-from shardcore.formats.neuroglancer.volume import box_of
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
@@ -39,7 +39,7 @@ from shardcore.writing.items import InputItem
 
 MANIFEST = ".index"
 LISTED = 3
-"""Names of files that are left out, as examples."""
+"""Number of skipped files named as examples."""
 
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
 _CELL = re.compile(r"[0-9]{1,19}")
@@ -51,10 +51,13 @@ _LEGACY_TEXT = "a mesh in the legacy form; only multi-resolution meshes can be s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unsharded:
+    """A folder with one file per object, or two per mesh."""
+
     folder: Path
-    described: Described
+    described: SpaceDescription
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
+        """Return the objects, and notes on files left out; object names start with `above`."""
         names, links = _names(self.folder)
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
@@ -81,12 +84,14 @@ class Unsharded:
         if not found:
             return ()
         more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-        told = ", ".join(map(short, found[:LISTED]))
-        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {told}{more}",)
+        names_text = ", ".join(map(short, found[:LISTED]))
+        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {names_text}{more}",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnshardedSet:
+    """A data set with one or more key spaces; `infos` are by folder, that of the data set under ""."""
+
     folder: Path
     parts: tuple[Unsharded, ...]
     infos: Mapping[str, Mapping[str, Any]]
@@ -104,6 +109,10 @@ class UnshardedSet:
 
 
 def unsharded_at(folder: Path) -> UnshardedSet | None:
+    """Return the data set of a folder: a root, a scale, meshes, skeletons or annotations; None without an info.
+
+    Raises UsageError if it cannot be sharded, or is already.
+    """
     members = _info(folder)
     if members is not None:
         kind = type_of(members)
@@ -124,7 +133,7 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
         inside = f"{whole.relative_to(above).as_posix()}"
         members = None
         with contextlib.suppress(SourceError):
-            # Folders above are not what was given.
+            # Errors in folders above the given one do not matter.
             members = _info(above)
         for scale in _scales(members or {}):
             if scale.get("key") == inside:
@@ -133,6 +142,10 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
 
 
 def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tuple[Path, str]]]:
+    """Return the meshes among files (`<id>.index`, the manifest, and `<id>`, the fragments), and the other files.
+
+    Raises UsageError if a manifest is missing or a mesh has the legacy form.
+    """
     named: dict[str, tuple[Path, str]] = {}
     for path, name in files:
         if named.setdefault(plain_name(name), (path, name)) != (path, name):
@@ -157,6 +170,10 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
 
 
 def chunk_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a chunk file such as `0-64_64-128_0-30`, None for other names.
+
+    Raises UsageError if the volume has no such chunk.
+    """
     match = _CHUNK.fullmatch(name)
     scale, grid = space.scale, space.grid
     if match is None or scale is None or grid is None:
@@ -172,6 +189,7 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
 
 
 def cell_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of a cell file such as `1_0_2`, None for other names; raise UsageError outside the grid."""
     parts, grid = name.split("_"), space.grid or ()
     if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
         return None
@@ -182,6 +200,7 @@ def cell_key(name: str, space: KeySpace) -> str | None:
 
 
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
+    """Return the unsharded scales of a volume, and the meshes and skeletons that its info names."""
     scales = _scales(members)
     there = [scale for scale in scales if _is_below(folder, scale.get("key"))]
     plain = [scale for scale in there if scale.get("sharding") is None]
@@ -196,7 +215,10 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     ]
     notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
     taken = {**members, "scales": plain}
-    parts = [(folder / str(scale["key"]), said) for scale, said in zip(plain, _described(folder, taken), strict=True)]
+    parts = [
+        (folder / str(scale["key"]), described)
+        for scale, described in zip(plain, _described(folder, taken), strict=True)
+    ]
     infos: dict[str, Mapping[str, Any]] = {"": taken}
     for name in ("mesh", "skeletons", "segment_properties"):
         below = members.get(name)
@@ -207,12 +229,12 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             continue
         why, inner = _along(folder, below)
         if inner is None:
-            notes.append(f"{folder / below} is left out: {why}; the new info names it: put it there yourself")
+            notes.append(f"{folder / below} is left out: {why}; the new info refers to it: copy it yourself")
             continue
         infos[below] = inner
         if inner.get("@type") == PROPERTIES_TYPE:
             continue
-        parts += [(folder / below, said) for said in _described(folder / below, inner, below)]
+        parts += [(folder / below, described) for described in _described(folder / below, inner, below)]
     return _set(folder, parts, infos, notes)
 
 
@@ -232,10 +254,11 @@ def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
 
 def _why_not_below(root: Path, below: object) -> str:
     there = isinstance(below, str) and "\0" not in below and (root / below).is_dir()
-    return "its name is not a plain one below the data set, or a link" if there else "there is no such folder"
+    return "its name leads out of the data set, or is a link" if there else "there is no such folder"
 
 
 def _is_below(root: Path, below: object) -> bool:
+    """Return whether an info names a folder below the data set, without `..` and links."""
     if not isinstance(below, str) or "\0" in below:
         return False
     inside = PurePosixPath(below)
@@ -246,19 +269,19 @@ def _is_below(root: Path, below: object) -> bool:
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    said = _described(folder, members)
+    described = _described(folder, members)
     parts, notes = [], []
     sharded = {space.folder for space in parse_info(members).spaces}
-    for one in said:
+    for one in described:
         space = one.space()
         if space.folder in sharded:
             raise _sharded_already(folder)
         if _is_below(folder, space.folder):
             parts.append((folder / space.folder, one))
         else:
-            # It has no annotations; a shard without keys says so.
-            why = "a link leads there" if is_link(folder / space.folder) else ""
-            why = why or f"no such folder: {folder / space.folder}"
+            # Without annotations the folder is missing; it becomes a shard without keys.
+            why = "it is a link" if is_link(folder / space.folder) else ""
+            why = why or f"there is no folder {folder / space.folder}"
             notes.append(f"{space.name}: {why}, and so no object")
     if not parts:
         raise UsageError(f"{folder} has an info of annotations, but none of the folders of its indices")
@@ -279,18 +302,18 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
 
 def _set(
     folder: Path,
-    parts: Sequence[tuple[Path, Described]],
+    parts: Sequence[tuple[Path, SpaceDescription]],
     infos: Mapping[str, Mapping[str, Any]],
     notes: Sequence[str],
 ) -> UnshardedSet:
-    return UnshardedSet(folder, tuple(Unsharded(where, said) for where, said in parts), infos, tuple(notes))
+    return UnshardedSet(folder, tuple(Unsharded(where, described) for where, described in parts), infos, tuple(notes))
 
 
 def _sharded_already(folder: Path) -> UsageError:
-    return UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
+    return UsageError(f"{folder} is sharded already: `convert` creates a new data set from it")
 
 
-def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[Described]:
+def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[SpaceDescription]:
     try:
         return spaces_of(members, base)
     except UsageError as error:
@@ -311,7 +334,7 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
             return None
         raise
     except FormatError:
-        # A file of that name that is something else.
+        # Another kind of file with this name.
         return None
     return members if isinstance(members, Mapping) else None
 

@@ -1,4 +1,4 @@
-"""A volume out of an array: its info, and its chunks."""
+"""A volume from a `.npy` array: its info, and its chunks."""
 
 from __future__ import annotations
 
@@ -12,30 +12,34 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.formats.neuroglancer.chunks import DATA_TYPES, box_of
 from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
-from shardcore.formats.neuroglancer.info_writer import Described
+from shardcore.formats.neuroglancer.info_writer import SpaceDescription
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
-from shardcore.formats.neuroglancer.volume import DATA_TYPES, box_of
 from shardcore.writing.items import InputItem, check_unchanged
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
 LABELS = ("uint32", "uint64")
-"""Types of voxels that are numbers of segments, where nobody says otherwise."""
+"""Voxel types that mean a segmentation by default."""
 BLOCK = 1 << 16
-"""Chunks whose codes are computed at once."""
+"""Number of chunks whose codes are computed at once."""
 
 Array = npt.NDArray[Any]
 
 
-def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
-    array = loaded(path)
+def describe_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> SpaceDescription:
+    """Return the info of a volume of one scale, without specification.
+
+    `chunk_size` and `resolution` (nanometres) are three comma-separated numbers; `kind` defaults by the voxel type.
+    """
+    array = load_npy(path)
     if kind not in (None, "image", "segmentation"):
         raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
     nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
     steps = [int(number) for number in _three("chunk_size", chunk_size or CHUNK, r"[0-9]{1,9}")]
     if not all(steps) or not all(nanometres):
-        raise UsageError("chunk_size and resolution are numbers over 0")
+        raise UsageError("chunk_size and resolution must be greater than 0")
     plain = [int(number) if number.is_integer() else number for number in nanometres]
     name = array.dtype.name
     scale = {
@@ -53,18 +57,18 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
         "num_channels": array.shape[3] if array.ndim == 4 else 1,
         "scales": [scale],
     }
-    return Described(SpaceKind.VOLUME, members, ("scales", 0))
+    return SpaceDescription(SpaceKind.VOLUME, members, ("scales", 0))
 
 
-def loaded(path: str) -> Array:
+def load_npy(path: str) -> Array:
     try:
         array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
     except (ValueError, EOFError) as error:
-        raise UsageError(f"{path} is no .npy of numbers: {error}") from error
+        raise UsageError(f"{path} is not a .npy array of numbers: {error}") from error
     if not isinstance(array, np.ndarray):
-        raise UsageError(f"{path} is no .npy with one array")
+        raise UsageError(f"{path} is not a .npy file with one array")
     if array.ndim not in (3, 4) or not array.size:
         raise UsageError(f"{path} has the shape {array.shape}: a volume is x, y, z, and channels if there are several")
     if array.dtype.name not in DATA_TYPES:
@@ -72,8 +76,9 @@ def loaded(path: str) -> Array:
     return array
 
 
-def chunks(path: str, described: Described) -> Iterator[InputItem]:
-    array = loaded(path)
+def chunks(path: str, described: SpaceDescription) -> Iterator[InputItem]:
+    """Yield the chunks in key order; raise SourceError if the file changes meanwhile."""
+    array = load_npy(path)
     try:
         before = Path(path).stat()
     except OSError as error:
