@@ -172,13 +172,18 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, setti
     bytes_.search.hits_changed.connect(hits.set_hits)
     bytes_.search.list_wanted.connect(lambda: window.show_part("hits"))
     bytes_.overview.set_schematic(settings.schematic)
-    bytes_.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
     bytes_.search.history.set_entries(settings.searches)
-    bytes_.search.history.changed.connect(partial(setattr, settings, "searches"))
     bytes_.drawings.remembered = settings.sketches
-    bytes_.drawings.remembered_changed.connect(partial(setattr, settings, "sketches"))
     bytes_.actions_.fields.setChecked(settings.fields_shown)
-    bytes_.actions_.fields.toggled.connect(partial(setattr, settings, "fields_shown"))
+    bytes_.actions_.fold.setChecked(settings.rows_folded)
+    for changed, name in (
+        (bytes_.overview.scale_changed, "schematic"),
+        (bytes_.search.history.changed, "searches"),
+        (bytes_.drawings.remembered_changed, "sketches"),
+        (bytes_.actions_.fields.toggled, "fields_shown"),
+        (bytes_.actions_.fold.toggled, "rows_folded"),
+    ):
+        changed.connect(partial(setattr, settings, name))
 
 
 class Appearance(QObject):

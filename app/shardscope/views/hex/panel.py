@@ -27,6 +27,7 @@ from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.session.words import headline, short_name
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.address_bar import AddressBar
@@ -420,6 +421,9 @@ class HexPanel(QWidget):
 
     def _session_selected(self, selection: Selection) -> None:
         span = selection.span
+        if selection.complete and not isinstance(selection.origin, TraceWalk):
+            here = span is not None and span.source == self.state.name and not self.state.secrets
+            self.address.show_place(span.start if span is not None and here else None)
         if span is None:
             if selection.row is None and self.state.layout.size:
                 # The caret stays: it is where the keyboard is, and selects nothing.
@@ -437,9 +441,6 @@ class HexPanel(QWidget):
                 self.overview.set_selection(*self._selected())
         if selection.complete and span.source == self.state.name:
             self._path_changed(selection.path)
-            if selection.origin is self._session:
-                # After Back and Forward.
-                self.address.show_place(span.start)
         self._refresh_status()
 
     def _selected(self) -> tuple[int, int]:

@@ -10,12 +10,17 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from shardcore import Node, Section, Span
 from shardcore.model.number_words import long_size, plural
 from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
+from shardscope.session.sections import sections_in
 from shardscope.session.words import headline, offset_words
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import tip
 
 VALUE = 220
 """Pixels that what the bytes mean may request; it takes more where there is more."""
+
+MOST = 3
+"""Sections of a selection that are named; more are counted, and listed in the tooltip."""
 
 
 class HexStatus(QWidget):
@@ -41,7 +46,9 @@ class HexStatus(QWidget):
         offset = hidden(offset_words(span.start), Aspect.OFFSET)
         self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
         self.length.setText(hidden(plural(span.size, "byte"), Aspect.SIZE) if size else "")
-        self.value.tell(hidden(_value(self.secrets.path(path), span, sections)) if size else "")
+        names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
+        self.value.setToolTip(tip(hidden("\n".join(names))) if len(names) > 1 else self.value.accessibleDescription())
+        self.value.tell(hidden(_value(self.secrets.path(path), span, names)) if size else "")
         self.whole.setText(hidden(long_size(size), Aspect.SIZE))
         self._give_room()
 
@@ -69,8 +76,10 @@ class HexStatus(QWidget):
         return label
 
 
-def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
+def _value(path: Sequence[Node], span: Span, names: Sequence[str]) -> str:
+    if len(names) > 1 and (len(path) < 2 or not path[-1].span.holds(span)):
+        return ", ".join(names) if len(names) <= MOST else plural(len(names), "section")
     if len(path) > 1:
         said = headline(path[-1])
         return f"{path[-1].name}: {said}" if said else path[-1].name
-    return path_text(path, span.start, sections)
+    return names[0] if names else path_text(path, span.start, ())

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
 from shardscope.session.pages import PAGE, PageCache
+from shardscope.session.words import set_decimal
 from shardscope.views.hex.overview import Overview
 from shardscope.widgets import theme
 from shardscope.widgets.picture import write_picture
@@ -201,6 +202,15 @@ def test_the_menu_of_a_section(strip: Overview) -> None:
     assert QGuiApplication.clipboard().text() == f"{OBJECTS}..{TAIL}"
     texts["Schematic"].trigger()
     assert strip.schematic
+
+
+@pytest.mark.usefixtures("in_hexadecimal")
+def test_it_is_read_out_in_the_notation_of_all_offsets(strip: Overview) -> None:
+    """Hexadecimal, or decimal."""
+    strip.set_selection(INDEX, INDEX + 1)
+    assert strip.spoken_value == f"{INDEX:#x} of {SIZE:#x}, index"
+    set_decimal(True)
+    assert strip.spoken_value == f"{INDEX} of {SIZE:,}, index"
 
 
 @pytest.mark.parametrize("name", ["strip.svg", "strip.png"])
