@@ -543,7 +543,7 @@ SANDBOX = (
     Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
     Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
     Row(
-        "Tools > Sandbox > Leave sandbox",
+        "Tools > Sandbox > Use sandbox",
         lambda window: not window.breaking.sandbox.on,
         lambda window: (window.breaking.sandbox.start_over(), settle(window, 20)),
     ),
@@ -712,7 +712,7 @@ def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: 
     """What is changed in memory."""
     open_(window, shutil.copy(data / "swh" / "small.shard", tmp_path))
     named = actions(window)
-    named["Tools > Sandbox > Start sandbox"].trigger()
+    named["Tools > Sandbox > Use sandbox"].trigger()
     settle(window, 60)
     assert window.breaking.sandbox.on
     run(window, SANDBOX, lambda window: None, qtbot)

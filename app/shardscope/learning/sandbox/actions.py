@@ -20,8 +20,9 @@ class SandboxActions(QObject):
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)
         self._sandbox = sandbox
-        self.switch = self._action("", "Ctrl+Alt+B", self._switched)
+        self.switch = self._action(self.tr("Use sand&box"), "Ctrl+Alt+B", self._switched)
         self.switch.setObjectName("breakItSafely")
+        self.switch.setCheckable(True)
         self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F", None)
         self.bits = [self._action(self.tr("Flip bit &{0}").format(n), "", partial(sandbox.flip, n)) for n in range(8)]
         self.overwrite = self._action(self.tr("&Overwrite…"), "Ctrl+Alt+O", None)
@@ -57,16 +58,18 @@ class SandboxActions(QObject):
             self.leave_wanted.emit()
         else:
             self._sandbox.switch(True)
+        # Whether it is checked follows what became of it.
+        self.switch.setChecked(self._sandbox.on)
 
     def update(self) -> None:
         sandbox, why_not = self._sandbox, self._sandbox.why_not
         self.switch.setEnabled(sandbox.on or not why_not)
-        self.switch.setText(self.tr("Leave sand&box") if sandbox.on else self.tr("Start sand&box"))
+        self.switch.setChecked(sandbox.on)
         safe = self.tr("Changes in memory only: the file on disk is not changed")
         if sandbox.member:
             safe = self.tr("Opens {0} by itself. {1}").format(shown(sandbox.member), safe)
         self.switch.setToolTip(tip(why_not or safe))
-        first = self.tr("Choose Tools > Sandbox > Start sandbox first")
+        first = self.tr("Choose Tools > Sandbox > Use sandbox first")
         for action in (*self.inside, *self.bits):
             action.setEnabled(sandbox.on)
             action.setToolTip(tip("" if sandbox.on else first))
