@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shardcore import Section, Span
 from shardcore.operations.notes import Note
+from shardcore.operations.search import Pattern
 from shardscope.session.highlights import Arrow, Light
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
@@ -37,6 +38,7 @@ class HexScene:
     letters: bool
     frames: Sequence[Range] = ()
     hits: Sequence[Range] = ()
+    patterns: Sequence[Pattern] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
     proposed: Proposed | None = None
     lights: Sequence[Light] = ()

@@ -126,8 +126,8 @@ class HexState(QObject):
         self.edits: ByteEdits | None = None
         self.beside = 0.0
         self.folding = True
-        self.folds = RowFolds(pages, self._cut)
-        self._unfolded: set[int] = set()
+        self.folds = RowFolds(pages, self._edges, self._measured)
+        self._opens = True
         self._half_at = -1
         self._early: list[int] = []
         self.layout = HexLayout(0)
@@ -179,7 +179,7 @@ class HexState(QObject):
         return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> HexScene:
-        span, start, stop = self._span, *self.visible_bytes
+        span, (start, stop), stretches = self._span, self.visible_bytes, self.stretches
         return HexScene(
             rows=self.rows_on_screen,
             sections=self.sections,
@@ -192,7 +192,8 @@ class HexState(QObject):
             letters=self.letters,
             frames=self.frames,
             hits=self._hits(),
-            failed=failed_in(self.pages, self.name, start, stop),
+            patterns=self.patterns,
+            failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
             proposed=about(self.proposed, self.name),
             lights=lights_in(self.lights, self.name),
             arrows=arrows_in(self.arrows, self.name),
@@ -221,7 +222,7 @@ class HexState(QObject):
         self._span = (0, min(size, 1))
         self.hover = None
         self.frames = ()
-        self._unfolded.clear()
+        self.folds.close()
         self.marks = Marks()
         self.notes = ()
         self._scroller.top = 0
@@ -284,7 +285,7 @@ class HexState(QObject):
     def set_folding(self, wanted: bool) -> None:
         line = self._caret_line
         self.folding = wanted
-        self._unfolded.clear()
+        self.folds.close()
         self._fold_anew(line)
 
     def _fold_anew(self, line: int) -> None:
@@ -296,7 +297,7 @@ class HexState(QObject):
         fold = self.folds.at(self.layout.row_of(offset))
         if fold is None:
             return False
-        self._unfolded.add(self.layout.row_start(fold.start + 1))
+        self.folds.open(fold.start)
         top = self.top_row
         self._look_otherwise()
         self._scroller.go(top)
@@ -304,18 +305,22 @@ class HexState(QObject):
 
     def _show_row(self, offset: int) -> None:
         fold = self.folds.at(self.layout.row_of(offset))
-        if fold is not None and self.layout.row_of(offset) > fold.start:
+        if self._opens and fold is not None and self.layout.row_of(offset) > fold.start:
             self.unfold(offset)
 
-    def _cut(self, start: int, stop: int) -> bool:
+    def _measured(self) -> None:
+        self._show_row(self._caret)
+        self._look_otherwise()
+
+    def _edges(self, start: int, stop: int) -> list[int] | None:
         if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
-            return True
+            return None
         edges = [section.start for section in sections_in(self.sections, start, stop)]
         for mark in self.marks.inside(start, stop):
             edges += [mark.start, mark.stop]
         for note in notes_in(self.notes, start, stop):
             edges += [note.span.start, note.span.stop]
-        return any(start < edge < stop for edge in (*edges, *self._unfolded))
+        return edges
 
     # --- looks ---
 
@@ -339,6 +344,7 @@ class HexState(QObject):
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        self._opens = True
         self._show_row(start)
         if reveal:
             self.reveal(start)
@@ -386,8 +392,10 @@ class HexState(QObject):
     def scroll_across(self, steps: float) -> None:
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
-    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
-        self._half_at = -1
+    def move_caret(
+        self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True
+    ) -> None:
+        self._half_at, self._opens = -1, opens
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
         if not extend:
@@ -552,11 +560,10 @@ class HexState(QObject):
 
     def _request(self) -> None:
         self._soon.start()
-        start, stop = self.visible_bytes
-        if stop > start:
-            self.pages.want(
-                self.name, start // PAGE, (stop - 1) // PAGE, ahead=self._ahead, pages=-(-self.layout.size // PAGE)
-            )
+        numbers = sorted({number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))})
+        if numbers:
+            self.pages.want(self.name, numbers, ahead=self._ahead, pages=-(-self.layout.size // PAGE))
+        self.folds.measure(self.rows_on_screen)
 
     def _scrolled(self) -> None:
         self.hover = None

@@ -115,7 +115,7 @@ def lit(strip: Overview, offset: int) -> bool:
 
 def test_the_line_of_loaded_bytes_is_of_remote_files(qtbot: QtBot, strip: Overview, pages: PageCache) -> None:
     """It is lit below what the rows show without a request: pages in memory, and whole pages that the source holds."""
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: bool(pages.loaded("")))
     colours = theme.of(strip)
     assert strip.grab().toImage().pixel(300, strip.height() - 7) == colours.window.rgb(), "local: there is no line"
