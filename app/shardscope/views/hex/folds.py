@@ -1,4 +1,4 @@
-"""Rows of equal bytes that share one line of the screen: found in loaded pages, and measured beyond them. No painting."""
+"""Rows of equal bytes that share one line of the screen: found in loaded pages, measured beyond. No painting."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ class RowFolds:
         at = bisect_right(folds, row, key=lambda fold: fold.stop)
         if page is None or at == len(folds) or row not in folds[at]:
             return None, None
-        end = layout.row_start(folds[at].stop)
-        return EqualBytes(layout.row_start(folds[at].start), end, page.stop >= min(end + layout.width, layout.size)), page
+        first, end = layout.row_start(folds[at].start), layout.row_start(folds[at].stop)
+        return EqualBytes(first, end, page.stop >= min(end + layout.width, layout.size)), page
 
     def _of_page(self, number: int, page: BytePage) -> tuple[range, ...]:
         known = self._known.get(number)

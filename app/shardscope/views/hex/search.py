@@ -114,7 +114,7 @@ class Searching(QObject):
 
     def _mark_hits(self, hits: HitList) -> None:
         if hits.source == self._state.name and not hits.contents:
-            self._overview.set_hits(hits.on_a_strip(self._state.layout.size))
+            self._overview.set_hits(hits.on_a_strip.tolist())
 
     def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:
         if tuple(patterns) != tuple(self._state.patterns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Source, Span, UsageError
 from shardcore.model.text import shown
-from shardcore.operations.search import NextHit, Pattern, find_next, parse_hex, parse_numbers, parse_text, search
+from shardcore.operations.search import NextHit, Pattern, find_next, parse_hex, parse_numbers, parse_text
 from shardscope.session.error_words import plain_words
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
@@ -117,8 +118,10 @@ class SearchBar(QWidget):
         self._selected = selected
         self._pages = pages
         self._agreed = agreed
-        self._job: Job | None = None
-        self._last: NextHit | None = None
+        self._jobs: dict[str, Job] = {}
+        self._last: tuple[NextHit, bool] | None = None
+        self._sought: tuple[str, Sequence[Pattern]] | None = None
+        self._again: deque[bool] = deque()
         self.history = SearchHistory(self)
         self.hits = HitList()
         self.kind = QComboBox()
@@ -175,7 +178,7 @@ class SearchBar(QWidget):
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
-        self._running(None)
+        self._running("find", None)
 
     def start(self) -> None:
         self.show()
@@ -194,39 +197,50 @@ class SearchBar(QWidget):
         self.left.emit()
 
     def forget(self) -> None:
-        self.cancel()
-        self._last = None
+        self._drop()
         self.hits = HitList()
         self._say("")
         self.patterns_changed.emit(())
 
+    def _drop(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        for job in jobs.values():
+            job.cancel()
+        self._last = self._sought = None
+        self._again.clear()
+        self._running("find", None)
+
     def look(self, *, backward: bool = False) -> None:
-        patterns = self._patterns()
+        patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return
-        span = self._selected()
+        if self._sought != (span.source, patterns):
+            self._drop()
+            self._sought = span.source, patterns
+        if "find" in self._jobs:
+            # It goes on from the hit that is being looked for.
+            self._again.append(backward)
+            return
         start = span.start if backward else span.start + (1 if span.size else 0)
-        all_known = self._knows(span.source, patterns)
 
-        def work(source: Source, job: Job) -> tuple[NextHit | None, HitList | None]:
-            hit = find_next(source, patterns, job.progress, start, backward=backward)
-            if hit is None or all_known or source.size > AT_ONCE:
-                return hit, None
-            # The first hit is not kept waiting for long; of a larger source the list is requested by its button.
-            return hit, self._listed(source, span.source, patterns, job)
+        def work(source: Source, job: Job) -> tuple[NextHit | None, bool]:
+            return find_next(source, patterns, job.progress, start, backward=backward), source.size <= AT_ONCE
 
-        def done(result: tuple[NextHit | None, HitList | None]) -> None:
-            hit, hits = result
-            if hits is not None:
-                self._take(hits)
+        def done(result: tuple[NextHit | None, bool]) -> None:
+            hit, listed = result
             if hit is None:
                 self._say(self.tr("not found in the stored bytes"), wrong=True)
                 return
-            self._last = hit
-            self._tell(hit, backward=backward)
+            self._last = hit, backward
+            self._tell()
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
+            if self._again:
+                self.look(backward=self._again.popleft())
+            elif listed and "list" not in self._jobs and not self._knows(span.source, patterns):
+                self._list(span.source, patterns, self._tell)
 
-        self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
+        title = self.tr("Search {0}").format(self.field.text())
+        self._run(partial(self._begin, "find", span.source, title, work, done))
 
     def look_in_contents(self) -> None:
         if patterns := self._patterns():
@@ -234,16 +248,16 @@ class SearchBar(QWidget):
             self.contents_wanted.emit(patterns)
 
     def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        self._running(job)
+        self._running("contents", job)
         self._say(text, wrong=wrong)
-
-    def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
-        return HitList.of(name, self.field.text(), patterns, search(source, patterns, job.progress))
 
     def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
         return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
 
-    def _tell(self, hit: NextHit, *, backward: bool) -> None:
+    def _tell(self) -> None:
+        if self._last is None:
+            return
+        hit, backward = self._last
         place = self.tr("at {0}").format(offset_words(hit.span.start))
         number = self.hits.number_at(hit.span.start)
         if number is not None:
@@ -256,29 +270,32 @@ class SearchBar(QWidget):
         self.look(backward=backward)
 
     def list_all(self) -> None:
-        patterns = self._patterns()
-        if not patterns:
-            return
-        name = self._selected().source
+        if patterns := self._patterns():
+            self._run(partial(self._list, self._selected().source, patterns, self._show_list))
 
-        def work(source: Source, job: Job) -> HitList:
-            return self._listed(source, name, patterns, job)
+    def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:
+        what = self.field.text()
 
         def done(hits: HitList) -> None:
-            self._take(hits)
-            listed = "" if hits.count == len(hits) else self.tr(", the first {0} are listed").format(f"{len(hits):,}")
-            self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
-            self.list_wanted.emit()
+            self.hits = hits
+            self.hits_changed.emit(hits)
+            then()
 
-        self._run(name, self.tr("List {0}").format(self.field.text()), work, done)
+        def work(source: Source, job: Job) -> HitList:
+            return HitList.listed(source, name, what, patterns, job.progress)
 
-    def _take(self, hits: HitList) -> None:
-        self.hits = hits
-        self.hits_changed.emit(hits)
+        self._begin("list", name, self.tr("List {0}").format(what), work, done)
+
+    def _show_list(self) -> None:
+        hits = self.hits
+        listed = "" if hits.count == len(hits) else self.tr(", the first {0} are listed").format(f"{len(hits):,}")
+        self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
+        self.list_wanted.emit()
 
     def cancel(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
+        self._again.clear()
+        for job in self._jobs.values():
+            job.cancel()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -286,7 +303,7 @@ class SearchBar(QWidget):
                 self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
                 return True
             if event.key() == Qt.Key.Key_Escape:
-                self.cancel() if self._job is not None else self.close_bar()
+                self.cancel() if self._jobs else self.close_bar()
                 return True
             if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
                 self._bring(self.history.step(1 if event.key() == Qt.Key.Key_Up else -1, self._entry()))
@@ -319,16 +336,23 @@ class SearchBar(QWidget):
 
     # --- the job ---
 
-    def _run(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+    def _run(self, begin: Callable[[], None]) -> None:
         self.history.add(self._entry())
         self._say("")
-        self._agreed(lambda: self._begin(name, title, work, done))
 
-    def _begin(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+        def go() -> None:
+            self._say(self.tr("searching …"))
+            begin()
+
+        self._agreed(go)
+
+    def _begin(
+        self, kind: str, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]
+    ) -> None:
         def finished(result: Any, error: BaseException | None) -> None:
-            if self._job is not None and self._job is not job:
+            if self._jobs.get(kind) is not job:
                 return
-            self._running(None)
+            self._running(kind, None)
             if isinstance(error, Cancelled):
                 self._say(self.tr("stopped"))
             elif error is not None:
@@ -336,18 +360,20 @@ class SearchBar(QWidget):
             else:
                 done(result)
 
-        self._say(self.tr("searching …"))
-        job = self._pages.read(name, work, key=("search", id(self)), title=title[:60], done=finished)
-        self._running(job)
+        job = self._pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        self._running(kind, job)
 
-    def _running(self, job: Job | None) -> None:
-        self._job = job
-        self.stop.setVisible(job is not None)
-        self.progress.setVisible(job is not None)
+    def _running(self, kind: str, job: Job | None) -> None:
+        if job is None:
+            self._jobs.pop(kind, None)
+        else:
+            self._jobs[kind] = job
+        self.stop.setVisible(bool(self._jobs))
+        self.progress.setVisible(bool(self._jobs))
         self.progress.setValue(0)
 
     def show_progress(self, job: Job) -> None:
-        if job is self._job and job.total_amount:
+        if job in self._jobs.values() and job.total_amount:
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 
     def _patterns(self) -> Sequence[Pattern]:

@@ -560,9 +560,9 @@ class HexState(QObject):
 
     def _request(self) -> None:
         self._soon.start()
-        numbers = sorted({number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))})
+        numbers = {number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))}
         if numbers:
-            self.pages.want(self.name, numbers, ahead=self._ahead, pages=-(-self.layout.size // PAGE))
+            self.pages.want(self.name, sorted(numbers), ahead=self._ahead, pages=-(-self.layout.size // PAGE))
         self.folds.measure(self.rows_on_screen)
 
     def _scrolled(self) -> None:
