@@ -12,9 +12,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
-from shardcore.model.children import RowRange
 from shardcore.model.copy_forms import curl_command, explain_command, read_lines
-from shardcore.model.details import record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
 from shardcore.operations.goto import GotoNames, starts_of
@@ -39,7 +37,7 @@ from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.menu import HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_choice import RowChoice
-from shardscope.views.hex.scene import HexSelection, Range
+from shardscope.views.hex.scene import HexSelection, frames_of
 from shardscope.views.hex.search import Searching
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
@@ -100,19 +98,6 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     stored = shard.source if shard is not None else None
     file = "" if stored is None else stored.title if isinstance(stored, InnerSource) else short_name(stored.name)
     return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
-
-
-def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    inside = [node for node in path if node.span.source == source and node.span.size]
-    if len(inside) < 2:
-        return ()
-    field, around = inside[-1], inside[-2]
-    frames = [(field.span.start, field.span.stop)]
-    # The whole source is no record, nor is a table, nor are a thousand rows of it.
-    table = record_size(around) is not None or isinstance(around.children, RowRange)
-    if len(inside) > 2 and not table and around.span != field.span:
-        frames.append((around.span.start, around.span.stop))
-    return tuple(frames)
 
 
 LOW = 330

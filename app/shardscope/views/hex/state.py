@@ -31,7 +31,7 @@ from shardscope.views.hex.grid import HexGrid, HexPart
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
 from shardscope.views.hex.proposed import with_new
 from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
-from shardscope.views.hex.scene import HexScene, HexSelection, Range
+from shardscope.views.hex.scene import HexScene, HexSelection, Range, frames_of
 from shardscope.views.hex.scroll import RowScroller
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
@@ -98,6 +98,8 @@ class HexState(QObject):
     """The offset on which Return was pressed."""
     changed = Signal()
     """The screen is to be painted again."""
+    rows_changed = Signal(object)
+    """The rows of some bytes, a `Range` or None, are to be painted again."""
     layout_changed = Signal()
     """Layout and grid are new ones."""
     looks_changed = Signal()
@@ -113,7 +115,8 @@ class HexState(QObject):
         self.sections: Sequence[Section] = ()
         self.marks = Marks()
         self.part = HexPart.HEX
-        self.hover: tuple[int, int] | None = None
+        self.hover: Range | None = None
+        self.record: Range | None = None
         self.letters = False
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
@@ -188,6 +191,7 @@ class HexState(QObject):
             focused=focused,
             part=self.part,
             hover=self.hover,
+            record=self.record,
             marks=self.marks,
             letters=self.letters,
             frames=self.frames,
@@ -220,7 +224,7 @@ class HexState(QObject):
         self.name, self.sections = name, tuple(sections)
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
-        self.hover = None
+        self.hover = self.record = None
         self.frames = ()
         self.folds.close()
         self.marks = Marks()
@@ -332,11 +336,27 @@ class HexState(QObject):
         self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
         self._relayout(self.layout.size)
 
-    def set_hover(self, run: tuple[int, int] | None) -> None:
-        if run != self.hover:
-            self.hover = run
-            self.hovered.emit(Span(self.name, *run) if run is not None else None)
-            self.changed.emit()
+    def set_hover(self, run: Range | None) -> None:
+        if run == self.hover:
+            return
+        for part in (self.hover, run):
+            self.rows_changed.emit(part)
+        self.hover = run
+        self.hovered.emit(Span(self.name, *run) if run is not None else None)
+        if run is None:
+            self._set_record(None)
+        elif self.record is None or not self.record[0] <= run[0] < self.record[1]:
+            take = partial(self._take_record, self.name, run)
+            self.pages.explain(self.name, run[0], take, key=("hover", id(self)))
+
+    def _take_record(self, name: str, run: Range, path: tuple[Node, ...]) -> None:
+        if (name, run) == (self.name, self.hover):
+            self._set_record(next(reversed(frames_of(path, name)), None))
+
+    def _set_record(self, record: Range | None) -> None:
+        for part in (self.record, record) if record != self.record else ():
+            self.rows_changed.emit(part)
+        self.record = record
 
     # --- selection ---
 
@@ -566,7 +586,7 @@ class HexState(QObject):
         self.folds.measure(self.rows_on_screen)
 
     def _scrolled(self) -> None:
-        self.hover = None
+        self.hover = self.record = None
         self._request()
         self.changed.emit()
 

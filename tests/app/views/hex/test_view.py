@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
@@ -216,6 +216,42 @@ def test_the_field_under_the_pointer_is_framed(qtbot: QtBot, view: HexView) -> N
     assert (state.top_row, state.selection.caret) == (0, 0)
     QApplication.sendEvent(view.viewport(), QEvent(QEvent.Type.Leave))
     assert view.viewport().grab().toImage().pixelColor(edge) == before
+
+
+def test_the_record_under_the_pointer_shows_the_roles_of_its_fields(qtbot: QtBot, view: HexView) -> None:
+    """Its rows are painted once when the pointer comes, and once when it goes; moving inside of it paints no row."""
+    state, canvas = view.state, view._painter.canvas
+    regions: list[QRect] = []
+    key = middle_of(view, INDEX + 5)
+
+    class Regions(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if isinstance(event, QPaintEvent):
+                regions.append(event.rect())
+            return False
+
+    watch = Regions()
+    view.viewport().installEventFilter(watch)
+    qtbot.mouseMove(view.viewport(), middle_of(view, 3))
+    qtbot.waitUntil(lambda: state.record is not None)
+    qtbot.waitUntil(lambda: not state.pages._jobs.open_jobs)
+    QApplication.processEvents()
+    ground = view.viewport().grab().toImage().pixelColor(key - QPoint(0, 8))
+    painted = canvas.painted
+    regions.clear()
+    qtbot.mouseMove(view.viewport(), key)
+    qtbot.waitUntil(lambda: state.record == (INDEX, INDEX + 40))
+    qtbot.waitUntil(lambda: canvas.painted == painted + 4)
+    assert all(rect.height() < 5 * state.grid.row for rect in regions)
+    assert view.viewport().grab().toImage().pixelColor(key - QPoint(0, 8)) != ground
+    for offset in (7, 20, 35):
+        qtbot.mouseMove(view.viewport(), middle_of(view, INDEX + offset))
+    qtbot.waitUntil(lambda: state.hover == (INDEX + 32, INDEX + 40))
+    QApplication.processEvents()
+    assert canvas.painted == painted + 4
+    qtbot.mouseMove(view.viewport(), middle_of(view, INDEX + 45))
+    qtbot.waitUntil(lambda: state.record == (INDEX + 40, INDEX + 80))
+    view.viewport().removeEventFilter(watch)
 
 
 def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:
