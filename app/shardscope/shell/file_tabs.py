@@ -163,6 +163,12 @@ class FileTabs(QTabBar):
         if (number := self.tabAt(point)) >= 0:
             self._session.close_document(self._shown[number])
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            # A button has another size, after a zoom: this lays out the tabs again.
+            self.setElideMode(self.elideMode())
+        return super().event(event)
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.MiddleButton:
