@@ -66,10 +66,6 @@ class EqualBytes:
     stop: int
     ended: bool = False
 
-    def joined(self, other: EqualBytes) -> EqualBytes:
-        last = max(self, other, key=lambda one: (one.stop, one.ended))
-        return EqualBytes(min(self.start, other.start), last.stop, last.ended)
-
 
 def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[], object]) -> EqualBytes:
     source = readable.bytes_of(name)
@@ -159,12 +155,10 @@ class RowFolds:
             self._version = self._pages.version
             self._measured.clear()
         wanted = next((one for fold in rows.folds if (one := self._unmeasured(fold.start)) is not None), None)
-        if self._asked is not None:
-            if self._asked[0] == wanted:
-                return
+        if self._asked is not None and self._asked[0] != wanted:
             self._asked[1].cancel()
             self._asked = None
-        if wanted is None:
+        if wanted is None or self._asked is not None:
             return
         name, version = self._name, self._version
 
@@ -173,20 +167,13 @@ class RowFolds:
                 return
             self._asked = None
             if (name, version) == (self._name, self._pages.version):
-                self._take(found or wanted)
+                self._measured = [found or wanted, *self._measured[: KEPT - 1]]
                 self._changed()
 
         job = self._pages.ask(
             lambda readable, job: measure(readable, name, wanted, job.check), key=("fold", id(self)), done=done
         )
         self._asked = wanted, job
-
-    def _take(self, found: EqualBytes) -> None:
-        for one in list(self._measured):
-            if one.start <= found.stop and found.start <= one.stop:
-                self._measured.remove(one)
-                found = found.joined(one)
-        self._measured = [found, *self._measured[: KEPT - 1]]
 
     def _unmeasured(self, row: int) -> EqualBytes | None:
         found, page = self._equal(row)

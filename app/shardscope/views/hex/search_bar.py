@@ -45,35 +45,26 @@ class SearchHistory(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.entries: list[Entry] = []
-        self._at = -1
-        self._typed: Entry = ("", "")
+        self._at = 0
+        self._lines: list[Entry] = []
 
     def set_entries(self, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)[:MOST]
 
     def add(self, entry: Entry) -> None:
-        self._at = -1
+        self._lines = []
         if self.entries[:1] != [entry]:
             self.entries = [entry, *(other for other in self.entries if other != entry)][:MOST]
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        shown = self._typed if self._at < 0 else self.entries[self._at]
-        if self._at < 0 or now != shown:
+        if not self._lines or now != self._lines[self._at]:
             # Something else was typed: that is the newest, and the latest search comes before it.
-            self._at, self._typed = -1, now
-        to = self._at + by
-        if to < 0 and self._at < 0:
+            self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
+        if not 0 <= self._at + by < len(self._lines):
             return None
-        if to >= len(self.entries):
-            return None
-        self._at = max(to, -1)
-        found = self._typed if self._at < 0 else self.entries[self._at]
-        if found == now and by > 0 and self._at + 1 < len(self.entries):
-            # The latest search is still in the field: the one before it is needed.
-            self._at += 1
-            return self.entries[self._at]
-        return found
+        self._at += by
+        return self._lines[self._at]
 
 
 Parse = Callable[[str], Sequence[Pattern]]

@@ -40,38 +40,19 @@ MOST = 2000
 """Hits on one screen that are marked."""
 
 
-def hits_in(
-    pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int, size: int
-) -> tuple[Range, ...]:
+def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
     if not patterns or stop <= start:
         return ()
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
     # A page that is missing parts the bytes.
-    for first, last in _loaded(pages, name, max(start - reach, 0), min(stop + reach, size)):
-        data = pages.bytes_at(name, first, last)
-        if data is None:
-            continue
-        offsets, which = find_any(data, patterns)
+    for begin, end in pages.loaded(name):
+        first = max(start - reach, begin)
+        offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
         for offset, number in zip((offsets + first).tolist(), which.tolist(), strict=True):
-            end = offset + patterns[number].size
-            if end > start and offset < stop:
-                found.append((offset, end))
+            if (until := offset + patterns[number].size) > start and offset < stop:
+                found.append((offset, until))
     return tuple(found[:MOST])
-
-
-def _loaded(pages: PageCache, name: str, start: int, stop: int) -> list[Range]:
-    stretches: list[Range] = []
-    for number in range(start // PAGE, -(-stop // PAGE)):
-        first, last = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
-        page = pages.get(name, number)
-        if page is None or page.stop < last:
-            continue
-        if stretches and stretches[-1][1] == first:
-            stretches[-1] = (stretches[-1][0], last)
-        else:
-            stretches.append((first, last))
-    return stretches
 
 
 class ByteEdits(Protocol):
@@ -210,8 +191,7 @@ class HexState(QObject):
         return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
 
     def _hits(self) -> tuple[Range, ...]:
-        size, parts = self.layout.size, self.stretches if self.patterns else ()
-        found = (hits_in(self.pages, self.name, self.patterns, *part, size) for part in parts)
+        found = (hits_in(self.pages, self.name, self.patterns, *part) for part in self.stretches if self.patterns)
         return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
 
     def marks_at(self, offset: int) -> list[Mark]:
