@@ -54,14 +54,13 @@ from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.help_menu import HelpMenu, about_box
-from shardscope.shell.job_status import JobStatus
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
-from shardscope.shell.status_line import StatusLine
+from shardscope.shell.status_line import JobStatus, StatusLine
 from shardscope.shell.still import FixedSizeFrame
 from shardscope.shell.tab_memory import TabMemory
 from shardscope.shell.teaching import Teaching

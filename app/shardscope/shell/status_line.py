@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
+from collections.abc import Callable
+
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
+from shardcore.model.number_words import plural
 from shardscope.session.debounce import Debounce
+from shardscope.session.jobs import Jobs
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
@@ -52,3 +57,32 @@ class StatusLine(QStatusBar):
     def tell_format(self, name: str, why: str) -> None:
         self.kind.tell(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
+
+
+class JobStatus(QObject):
+    def __init__(
+        self,
+        jobs: Jobs,
+        running: Callable[[], int],
+        line: StatusLine,
+        stop: QAction,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._running = running
+        self._line = line
+        self._stop = stop
+        jobs.added.connect(lambda _: self._count())
+        jobs.changed.connect(lambda _: self._count())
+        self._count()
+
+    def stop_all(self) -> None:
+        for job in self._jobs.open_jobs:
+            if job.title:
+                job.cancel()
+
+    def _count(self) -> None:
+        running = self._running()
+        self._line.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
+        self._stop.setEnabled(running > 0)

@@ -13,7 +13,7 @@ from shardscope.views.hex.cells import run_at
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.state import HexState
-from shardscope.views.hex.tip import tip_text
+from shardscope.views.hex.status import tip_text
 
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40

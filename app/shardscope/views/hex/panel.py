@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
-from shardcore.model.copy_forms import curl_command, explain_command, read_lines
+from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Source, Span
+from shardcore.model.copy_forms import Again, curl_command, explain_command, read_lines
 from shardcore.model.node import nearest_row
+from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
+from shardcore.model.text import shown
 from shardcore.operations.goto import GotoNames, starts_of
 from shardcore.shards.object_source import InnerSource
-from shardscope.session.copy_bytes import CopyAs
+from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import lights_in
-from shardscope.session.jobs import JobPriority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import members_at_hand
 from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
@@ -27,24 +30,66 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.trace_walk import TraceWalk
 from shardscope.session.words import headline, short_name
-from shardscope.views.hex.actions import HexActions
-from shardscope.views.hex.address_bar import AddressBar
-from shardscope.views.hex.address_entry import EntryContext
+from shardscope.views.hex.actions import HexActions, HexMenuActions, add_looks, hex_menu, open_menu
+from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.breadcrumb import Breadcrumb
-from shardscope.views.hex.copier import HexCopier, LineForm
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
-from shardscope.views.hex.menu import HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.row_choice import RowChoice
+from shardscope.views.hex.row_choice import RowChoice, RowMode
 from shardscope.views.hex.scene import HexSelection, frames_of
-from shardscope.views.hex.search import Searching
+from shardscope.views.hex.search_bar import Searching
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
-from shardscope.views.hex.width import RowMode
 from shardscope.widgets import fonts
+from shardscope.widgets.clipboard import copy_lines
+
+LineForm = Callable[[str, Span, Again], str]
+"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
+
+
+class HexCopier(QObject):
+    message = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
+
+    def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        span, rows = self._state.selection.span, self._state.layout
+        if not span.size:
+            return
+        try:
+            check_size(span.size)
+        except TooMuchToCopy as error:
+            self.failed.emit(str(error))
+            return
+
+        def work(source: Source, job: Job) -> str:
+            data = source.read(span.start, span.stop)
+            job.check()
+            return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
+
+        def done(text: str | None, error: BaseException | None) -> None:
+            if text is not None:
+                copy_lines(text)
+                self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
+            elif not isinstance(error, Cancelled):
+                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+
+        self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
+        if text := form(uri, self._state.selection.span, how):
+            copy_lines(text)
+            self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
+
+    def copy_text(self, text: str) -> None:
+        copy_lines(text)
+        self.message.emit(self.tr("{0} copied").format(text))
 
 
 class Naming:

@@ -27,10 +27,9 @@ from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import ByteCells, failed_in, gather, roles_in, run_at
 from shardscope.views.hex.folds import RowFolds
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import AUTOMATIC, HexGrid, HexPart, RowRule
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
 from shardscope.views.hex.proposed import with_new
-from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
 from shardscope.views.hex.scene import HexScene, HexSelection, Range, frames_of
 from shardscope.views.hex.scroll import RowScroller
 from shardscope.widgets import fonts as type_

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 from shardscope.session.pages import PageCache
 from shardscope.views.hex import input as hex_input
 from shardscope.views.hex.accessible import HexAccessibility, HexAccessible
-from shardscope.views.hex.field_column import WISH, FieldColumn
-from shardscope.views.hex.fields import FieldNames
+from shardscope.views.hex.field_column import WISH, FieldColumn, FieldNames
 from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.scene import Range

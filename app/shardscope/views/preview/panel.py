@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QApplication,
+    QButtonGroup,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -66,7 +67,6 @@ from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
-from shardscope.views.preview.scope_switch import ScopeSwitch
 from shardscope.views.preview.text_view import TextView
 from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
@@ -75,6 +75,44 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.while_visible import WhileVisible
+
+
+class ScopeSwitch(QWidget):
+    changed = Signal(bool)
+    """Choice of a scope: true for the whole volume, false for the selected chunk."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewScope")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        group = QButtonGroup(self)
+        self.chunk = self._button("previewChunk", self.tr("Chunk"))
+        self.volume = self._button("previewVolume", self.tr("Volume"))
+        for button in (self.chunk, self.volume):
+            group.addButton(button)
+            row.addWidget(button)
+        self.chunk.setChecked(True)
+        self.volume.toggled.connect(self.changed)
+        self.hide()
+
+    def _button(self, name: str, text: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        return button
+
+    @property
+    def whole(self) -> bool:
+        return self.volume.isChecked()
+
+    def offer(self, there: bool, *, whole: bool) -> None:
+        self.setVisible(there)
+        (self.volume if there and whole else self.chunk).setChecked(True)
+
 
 VIEWS: tuple[type[ContentView], ...] = (
     ArrayView,

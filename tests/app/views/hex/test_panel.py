@@ -17,8 +17,8 @@ from shardscope.session.copy_bytes import CopyAs
 from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState, Session
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.row_choice import RowMode, RowWidth
 from shardscope.views.hex.tabs import stored_span
-from shardscope.views.hex.width import RowMode, RowWidth
 from shardscope.widgets import theme
 from tests.app.hex_samples import SampleReader, section
 
