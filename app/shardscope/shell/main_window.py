@@ -52,25 +52,25 @@ from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
-from shardscope.shell.file_tabs import FileTabBar
+from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
-from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import JobStatus, StatusLine
 from shardscope.shell.still import FixedSizeFrame
-from shardscope.shell.tab_memory import TabMemory
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
+from shardscope.tasks.find_key.dialog import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
+from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
@@ -86,6 +86,32 @@ from shardscope.widgets import fonts, motion, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
 from shardscope.widgets.picture import ask_picture
+
+
+class NotesShell(QObject):
+    def __init__(
+        self, session: Session, panel: NotesPanel, actions: HexActions, settings: Settings, window: QMainWindow
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self._actions = actions
+        actions.note.triggered.connect(lambda _: panel.ask())
+        actions.next_note.triggered.connect(lambda _: panel.go())
+        actions.previous_note.triggered.connect(lambda _: panel.go(backward=True))
+        self.finding = FindKeyTask(session, settings, window)
+        self.find_key = QAction(self.tr("Find &key in folder…"), window)
+        self.find_key.setShortcut(QKeySequence("Ctrl+Shift+K"))
+        self.find_key.triggered.connect(lambda _: self.finding.ask())
+        for changed in (session.notes.changed, session.opened, session.closed):
+            changed.connect(partial(self._enable))
+        self._enable()
+
+    def _enable(self, *_: object) -> None:
+        notes = self._session.notes
+        self._actions.note.setEnabled(notes.can_change)
+        for action in (self._actions.next_note, self._actions.previous_note):
+            action.setEnabled(bool(notes.all))
+
 
 if TYPE_CHECKING:
     from shardscope.startup.single import Handover
