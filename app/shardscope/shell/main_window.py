@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import (
@@ -59,7 +59,7 @@ from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
-from shardscope.shell.status_line import JobStatus, StatusLine
+from shardscope.shell.status_line import StatusLine
 from shardscope.shell.still import FixedSizeFrame
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
@@ -179,18 +179,7 @@ class LayoutMemory:
             self._settings.set_layout("state", self._kept)
 
 
-class ByteCommands(Protocol):
-    def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Bring a dock to the front."""
-
-    def trace_key(self, key: str) -> None:
-        """Traces a key."""
-
-    def extract_row(self, row: int) -> None:
-        """Extract one object."""
-
-
-def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, settings: Settings) -> None:
+def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, settings: Settings) -> None:
     bytes_.state.set_zoom(settings.bytes_zoom)
     bytes_.look_up_wanted.connect(window.trace_key)
     bytes_.extract_wanted.connect(window.extract_row)
@@ -327,21 +316,8 @@ class MainWindow(QMainWindow):
             self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
-        self.top = TopBar(
-            self.actions_.back,
-            self.actions_.forward,
-            self.actions_.open,
-            self.hex.address,
-            self.hex.actions_.find,
-            self.look_up,
-            self.actions_.trace_key,
-            self.objects.actions_.extract,
-            list(self.actions_.verify.values()),
-            self,
-        )
-        self.job_status = JobStatus(
-            self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
-        )
+        self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.look_up, self)
+        self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, self.actions_.stop)
         self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())
         self.menu_keys = MenuKeys(self)
         self._connect()
@@ -646,7 +622,9 @@ class MainWindow(QMainWindow):
         self.ways.change()
 
     def stop_jobs(self) -> None:
-        self.job_status.stop_all()
+        for job in self.jobs.open_jobs:
+            if job.title:
+                job.cancel()
 
     def _history_changed(self) -> None:
         self.actions_.back.setEnabled(self.session.can_go_back)

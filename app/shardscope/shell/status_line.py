@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
@@ -58,31 +58,12 @@ class StatusLine(QStatusBar):
         self.kind.tell(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
 
+    def count_jobs(self, jobs: Jobs, running: Callable[[], int], stop: QAction) -> None:
+        def count(_: object = None) -> None:
+            number = running()
+            self.busy.setText(f"▶ {plural(number, 'job')}" if number else "")
+            stop.setEnabled(number > 0)
 
-class JobStatus(QObject):
-    def __init__(
-        self,
-        jobs: Jobs,
-        running: Callable[[], int],
-        line: StatusLine,
-        stop: QAction,
-        parent: QObject,
-    ) -> None:
-        super().__init__(parent)
-        self._jobs = jobs
-        self._running = running
-        self._line = line
-        self._stop = stop
-        jobs.added.connect(lambda _: self._count())
-        jobs.changed.connect(lambda _: self._count())
-        self._count()
-
-    def stop_all(self) -> None:
-        for job in self._jobs.open_jobs:
-            if job.title:
-                job.cancel()
-
-    def _count(self) -> None:
-        running = self._running()
-        self._line.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
-        self._stop.setEnabled(running > 0)
+        jobs.added.connect(count)
+        jobs.changed.connect(count)
+        count()
