@@ -186,7 +186,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, setting
     bytes_.search.hits_changed.connect(hits.set_hits)
     bytes_.search.list_wanted.connect(lambda: window.show_part("hits"))
     bytes_.overview.set_schematic(settings.schematic)
-    bytes_.search.history.set_entries(settings.searches)
+    bytes_.search.history.entries = settings.searches
     bytes_.drawings.remembered = settings.sketches
     bytes_.actions_.fields.setChecked(settings.fields_shown)
     bytes_.actions_.fold.setChecked(settings.rows_folded)
@@ -613,7 +613,7 @@ class MainWindow(QMainWindow):
         self.actions_.set_open(is_open)
         self.hex.actions_.set_open(is_open)
         self.hex.address.setEnabled(is_open)
-        self.top.set_open(is_open)
+        self.top.verify_button.setEnabled(is_open)
 
     def open_with(self) -> None:
         self.ways.ask()

@@ -69,9 +69,6 @@ class TopBar(QToolBar):
         window.addToolBar(self)
         self._dress()
 
-    def set_open(self, is_open: bool) -> None:
-        self.verify_button.setEnabled(is_open)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         words = self.width() >= WITH_WORDS * fonts.zoom()

@@ -112,20 +112,14 @@ class RowFolds:
         self._known: dict[int, tuple[BytePage, tuple[range, ...]]] = {}
         self._version = pages.version
         self._measured: list[EqualBytes] = []
-        self._asked: tuple[EqualBytes, Job] | None = None
-        self._opened: set[int] = set()
+        self._asked: tuple[object, Job] | None = None
+        self.opened: set[int] = set()
 
     def use(self, name: str, layout: HexLayout) -> None:
         if name != self._name:
             self._measured.clear()
         self._name, self._layout = name, layout
         self._known.clear()
-
-    def open(self, row: int) -> None:
-        self._opened.add(self._layout.row_start(row + 1))
-
-    def close(self) -> None:
-        self._opened.clear()
 
     def at(self, row: int) -> range | None:
         return self._around(row)[0]
@@ -154,25 +148,27 @@ class RowFolds:
         if self._version != self._pages.version:
             self._version = self._pages.version
             self._measured.clear()
-        wanted = next((one for fold in rows.folds if (one := self._unmeasured(fold.start)) is not None), None)
+        name = self._name
+        found = next((one for fold in rows.folds if (one := self._unmeasured(fold.start)) is not None), None)
+        wanted = name, self._version, found
         if self._asked is not None and self._asked[0] != wanted:
             self._asked[1].cancel()
             self._asked = None
-        if wanted is None or self._asked is not None:
+        if found is None or self._asked is not None:
             return
-        name, version = self._name, self._version
 
-        def done(found: EqualBytes | None, error: BaseException | None) -> None:
-            if self._asked is None or self._asked[0] != wanted or isinstance(error, Cancelled):
+        def work(readable: Readable, job: Job) -> EqualBytes:
+            return measure(readable, name, found, job.check)
+
+        def done(measured: EqualBytes | None, error: BaseException | None) -> None:
+            if self._asked is None or self._asked[1] is not job:
                 return
             self._asked = None
-            if (name, version) == (self._name, self._pages.version):
-                self._measured = [found or wanted, *self._measured[: KEPT - 1]]
+            if not isinstance(error, Cancelled):
+                self._measured = [measured or found, *self._measured[: KEPT - 1]]
                 self._changed()
 
-        job = self._pages.ask(
-            lambda readable, job: measure(readable, name, wanted, job.check), key=("fold", id(self)), done=done
-        )
+        job = self._pages.ask(work, key=("fold", id(self)), done=done)
         self._asked = wanted, job
 
     def _unmeasured(self, row: int) -> EqualBytes | None:
@@ -194,7 +190,7 @@ class RowFolds:
         high = min(found.stop, *(edge for edge in edges if edge > start), layout.size)
         fold = range(layout.row_of(low + layout.width - 1), layout.row_of(high))
         first, last = layout.row_start(fold.start), layout.row_start(fold.stop)
-        if high < stop or len(fold) < 2 or any(first < at < last for at in self._opened):
+        if high < stop or len(fold) < 2 or any(first < at < last for at in self.opened):
             return None, False
         return fold, high == found.stop and not found.ended
 

@@ -33,6 +33,7 @@ from shardscope.session.words import headline, short_name
 from shardscope.views.hex.actions import HexActions, HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.breadcrumb import Breadcrumb
+from shardscope.views.hex.cells import roles_in
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.overview import Overview
@@ -576,7 +577,8 @@ class HexPanel(QWidget):
     def _view_moved(self) -> None:
         self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
-        fields = () if self.state.secrets.unnamed else self.state.roles_on_screen()
+        parts = () if self.state.secrets.unnamed else self.state.rows_on_screen.parts()
+        fields = roles_in(self.state.cells_of(part.top, part.lines) for _, part in parts)
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...] | None:

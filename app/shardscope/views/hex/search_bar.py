@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -64,9 +64,6 @@ class SearchHistory(QObject):
         self.entries: list[Entry] = []
         self._at = 0
         self._lines: list[Entry] = []
-
-    def set_entries(self, entries: Iterable[Entry]) -> None:
-        self.entries = list(entries)[:MOST]
 
     def add(self, entry: Entry) -> None:
         self._lines = []
@@ -142,10 +139,9 @@ class SearchBar(QWidget):
         self.field.setAccessibleName(self.tr("Search"))
         self.field.setToolTip(self.tr("Up and Down bring back what was searched before"))
         self.earlier = self._button("▾", "searchEarlier", self.tr("What was searched before"), self._show_earlier)
-        self.before = self._button(
-            "↑", "searchPrevious", self.tr("Previous (Shift+Enter)"), partial(self._clicked, backward=True)
-        )
-        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self._clicked)
+        previous = self.tr("Previous (Shift+Enter)")
+        self.before = self._button("↑", "searchPrevious", previous, lambda: self.look(backward=True))
+        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self.look)
         self.all = self._button(
             self.tr("List"), "searchList", self.tr("List all hits, and show them on the overview"), self.list_all
         )
@@ -244,7 +240,7 @@ class SearchBar(QWidget):
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
-            elif listed and "list" not in self._jobs and not self._knows(span.source, patterns):
+            elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
                 self._list(span.source, patterns, self._tell)
 
         title = self.tr("Search {0}").format(self.field.text())
@@ -259,9 +255,6 @@ class SearchBar(QWidget):
         self._running("contents", job)
         self._say(text, wrong=wrong)
 
-    def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
-        return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
-
     def _tell(self) -> None:
         if self._last is None:
             return
@@ -274,11 +267,8 @@ class SearchBar(QWidget):
         around = self.tr("went around the {0}").format(end) if hit.around else ""
         self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
 
-    def _clicked(self, checked: bool = False, *, backward: bool = False) -> None:
-        self.look(backward=backward)
-
     def list_all(self) -> None:
-        if patterns := self._patterns():
+        if patterns := tuple(self._patterns()):
             self._run(partial(self._list, self._selected().source, patterns, self._show_list))
 
     def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:

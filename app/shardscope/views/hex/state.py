@@ -13,19 +13,19 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QPointF, QRectF, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
+from shardcore import Finding, Node, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardcore.teaching.lessons.secrets import NOTHING, Secrets
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
-from shardscope.session.marks import Mark, Marks
+from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.sections import sections_in
-from shardscope.views.hex.cells import ByteCells, failed_in, gather, roles_in, run_at
+from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
 from shardscope.views.hex.folds import RowFolds
 from shardscope.views.hex.grid import AUTOMATIC, HexGrid, HexPart, RowRule
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
@@ -40,8 +40,6 @@ MOST = 2000
 
 
 def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
-    if not patterns or stop <= start:
-        return ()
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
     # A page that is missing parts the bytes.
@@ -186,15 +184,9 @@ class HexState(QObject):
             half=self.half,
         )
 
-    def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
-        return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
-
     def _hits(self) -> tuple[Range, ...]:
         found = (hits_in(self.pages, self.name, self.patterns, *part) for part in self.stretches if self.patterns)
         return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
-
-    def marks_at(self, offset: int) -> list[Mark]:
-        return self.marks.at(offset)
 
     def notes_at(self, offset: int) -> list[Note]:
         return notes_in(self.notes, offset, offset + 1)
@@ -205,7 +197,7 @@ class HexState(QObject):
         self._span = (0, min(size, 1))
         self.hover = self.record = None
         self.frames = ()
-        self.folds.close()
+        self.folds.opened.clear()
         self.marks = Marks()
         self.notes = ()
         self._scroller.top = 0
@@ -268,7 +260,7 @@ class HexState(QObject):
     def set_folding(self, wanted: bool) -> None:
         line = self._caret_line
         self.folding = wanted
-        self.folds.close()
+        self.folds.opened.clear()
         self._fold_anew(line)
 
     def _fold_anew(self, line: int) -> None:
@@ -280,7 +272,7 @@ class HexState(QObject):
         fold = self.folds.at(self.layout.row_of(offset))
         if fold is None:
             return False
-        self.folds.open(fold.start)
+        self.folds.opened.add(self.layout.row_start(fold.start + 1))
         top = self.top_row
         self._look_otherwise()
         self._scroller.go(top)

@@ -291,7 +291,7 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
         session.verify(Depth.CONTENT)
     assert session.report is not None
     place = next(f.span for f in session.report.findings if f.span is not None)
-    assert panel.view.state.marks_at(place.start)
+    assert panel.view.state.marks.at(place.start)
     assert panel.overview.tip_at(panel.overview.x_of(place.start)).count("⚠")
 
 

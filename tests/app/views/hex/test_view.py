@@ -291,8 +291,8 @@ def test_findings_of_other_sources_are_not_shown(view: HexView) -> None:
             Finding(Severity.NOTE, "x.w", None, "about the whole"),
         ]
     )
-    assert [mark.message for mark in view.state.marks_at(9)] == ["wrong"]
-    assert view.state.marks_at(16) == []
+    assert [mark.message for mark in view.state.marks.at(9)] == ["wrong"]
+    assert view.state.marks.at(16) == []
     colours = {theme.of(view).error.rgb(), theme.of(view).note.rgb()}
     picture = view.viewport().grab().toImage()
     bottom = round(view.state.grid.row_y(1) - view.state.grid.rounded(1))
