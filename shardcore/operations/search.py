@@ -222,7 +222,7 @@ def search(
     progress: Progress,
     *,
     start: int = 0,
-    found: Callable[[tuple[int, ...]], None] | None = None,
+    found: Callable[[NDArray[np.int64]], None] | None = None,
     limit: int = MAX_HITS,
     chunk: int = CHUNK,
 ) -> Hits:
@@ -237,13 +237,13 @@ def search(
     patterns = _several(pattern)
     for at, hits, numbers in _chunks(source, patterns, progress, min(max(start, 0), source.size), chunk):
         room = max(limit - len(offsets), 0)
-        fresh = tuple((hits[:room] + at).tolist())
+        fresh = (hits[:room] + at).tolist()
         count += len(hits)
         offsets += fresh
         which += numbers[:room].tolist()
         ahead += sum(1 for offset in fresh if offset >= start)
-        if fresh and found is not None:
-            found(fresh)
+        if len(hits) and found is not None:
+            found(hits + at)
     return Hits(tuple(offsets), count, ahead, tuple(which))
 
 

@@ -111,6 +111,7 @@ class _Watched(Source):
     def __init__(self, reader: SampleReader) -> None:
         self._reader = reader
         self.name = self.uri = reader.source.name
+        self.near = reader.source.near
 
     @property
     def size(self) -> int:

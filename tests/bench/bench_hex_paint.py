@@ -89,7 +89,7 @@ def wait_for_pages(application: QApplication, pages: PageCache) -> None:
     last = (SIZE - 1) // PAGE
     end = time.monotonic() + 30
     while any((page := pages.get("", number)) is None or page.runs is None for number in range(last + 1)):
-        pages.want("", 0, last)
+        pages.want("", range(last + 1))
         application.processEvents()
         if time.monotonic() > end:
             raise RuntimeError("the pages did not come")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore import Span
-from shardcore.operations.search import ContentHit, Hits, Pattern
+from shardcore import Source, Span
+from shardcore.operations.search import ContentHit, Hits, Pattern, search
 
 
 def _none() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)
 
 
-_ON_A_STRIP = 4096
+_PARTS = 4096
+
+
+def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the first and the last of the hits in each 4,096th of a source, of few hits all."""
+    if len(offsets) <= _PARTS:
+        return offsets
+    first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
+    return np.union1d(offsets[first], offsets[np.append(first[1:], len(offsets)) - 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +37,7 @@ class HitList:
     which: NDArray[np.int64] = field(default_factory=_none)
     count: int = 0
     contents: Sequence[ContentHit] = ()
+    on_a_strip: NDArray[np.int64] = field(default_factory=_none)
 
     @staticmethod
     def of_contents(what: str, patterns: Sequence[Pattern], hits: Sequence[ContentHit]) -> HitList:
@@ -41,6 +50,15 @@ class HitList:
         offsets = np.array(hits.offsets, np.int64)
         order = np.argsort(offsets, kind="stable")
         return HitList(source, what, patterns, offsets[order], np.array(hits.which, np.int64)[order], hits.count)
+
+    @staticmethod
+    def listed(
+        source: Source, name: str, what: str, patterns: Sequence[Pattern], progress: Callable[[int, int], None]
+    ) -> HitList:
+        strip: list[NDArray[np.int64]] = []
+        hits = search(source, patterns, progress, found=lambda at: strip.append(thinned(at, source.size)))
+        seen = thinned(np.concatenate([_none(), *strip]), source.size)
+        return replace(HitList.of(name, what, patterns, hits), on_a_strip=seen)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -57,9 +75,3 @@ class HitList:
     def number_at(self, offset: int) -> int | None:
         at = bisect_left(self.offsets, offset)
         return at if at < len(self.offsets) and int(self.offsets[at]) == offset else None
-
-    def on_a_strip(self, size: int) -> list[int]:
-        if len(self.offsets) <= _ON_A_STRIP:
-            return [int(offset) for offset in self.offsets]
-        _, first = np.unique(self.offsets // max(size // _ON_A_STRIP, 1), return_index=True)
-        return [int(offset) for offset in self.offsets[first]]

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any
 
@@ -76,41 +77,29 @@ Work = Callable[["Job"], Any]
 Done = Callable[[Any, BaseException | None], None]
 
 
+@dataclass(eq=False, repr=False)
 class Job:
-    def __init__(
-        self,
-        jobs: Jobs,
-        work: Work,
-        *,
-        key: object,
-        title: str,
-        lasting: bool,
-        generation: int,
-        number: int,
-        priority: JobPriority = JobPriority.SELECTED,
-        scope: object = None,
-    ) -> None:
-        self.number = number
-        self.scope = scope
-        self.priority = priority
-        self.key = key
-        self.title = title
-        self.lasting = lasting
-        self.generation = generation
-        self.state = JobState.WAITING
-        self.done_amount = 0
-        self.total_amount = 0
-        self.error: BaseException | None = None
-        self.note = ""
-        self.parks = False
-        self.completes = False
-        self.resume: Callable[[], object] | None = None
-        self.started = 0.0
-        self.ended = 0.0
-        self._jobs = jobs
-        self._work: Work | None = work
-        self._cancel = threading.Event()
-        self._told = 0.0
+    _jobs: Jobs
+    _work: Work | None
+    key: object
+    title: str
+    lasting: bool
+    generation: int
+    number: int
+    priority: JobPriority = JobPriority.SELECTED
+    scope: object = None
+    state: JobState = JobState.WAITING
+    done_amount: int = 0
+    total_amount: int = 0
+    error: BaseException | None = None
+    note: str = ""
+    parks: bool = False
+    completes: bool = False
+    resume: Callable[[], object] | None = None
+    started: float = 0.0
+    ended: float = 0.0
+    _cancel: threading.Event = field(default_factory=threading.Event)
+    _told: float = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -189,17 +178,7 @@ class Jobs(QObject):
         scope: object = None,
     ) -> Job:
         scope = self.scope if scope is None else scope
-        job = Job(
-            self,
-            work,
-            key=key,
-            title=title,
-            lasting=lasting,
-            generation=self.generation,
-            number=next(self._numbers),
-            priority=priority,
-            scope=scope,
-        )
+        job = Job(self, work, key, title, lasting, self.generation, next(self._numbers), priority, scope)
         if key is not None:
             if (older := self._newest.get(_named(job))) is not None:
                 older.cancel()

@@ -7,7 +7,7 @@ announced by a signal. Pages that left the view before their turn are not fetche
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -85,7 +85,7 @@ class PageCache(QObject):
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
         self._ranges: dict[str, list[tuple[int, int]]] = {}
-        self._screens: dict[str, range] = {}
+        self._screens: dict[str, Collection[int]] = {}
         self._left: set[_Key] = set()
 
     def use(self, readable: Readable | None) -> None:
@@ -119,16 +119,20 @@ class PageCache(QObject):
             return PageState.FAILED if page.error else PageState.LOADED
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
-    def want(self, name: str, first: int, last: int, *, ahead: int = 0, pages: int | None = None) -> None:
+    @property
+    def version(self) -> tuple[int, int]:
+        return self._round, self._epoch
+
+    def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
         if self._from is None:
             return
-        self._screens[name] = range(first, last + 1)
-        guess = {1: last + 1, -1: first - 1}.get(ahead, -1)
+        self._screens[name] = numbers
+        guess = {1: max(numbers) + 1, -1: min(numbers) - 1}.get(ahead, -1)
         for key, job in list(self._loading.items()):
-            if key[0] == name and not first <= key[1] <= last and key[1] != guess:
+            if key[0] == name and key[1] not in numbers and key[1] != guess:
                 job.cancel()
                 self._left.add(key)
-        for number in range(first, last + 1):
+        for number in numbers:
             self._ask(name, number, JobPriority.SCREEN)
         if guess >= 0 and (pages is None or guess < pages):
             self._ask(name, guess, JobPriority.PREFETCH)

@@ -45,9 +45,13 @@ def of_row(shard: Shard, row: int) -> Selection:
     span = main_span(ref)
     if span is None:
         return Selection(None, row, (), ref, complete=True)
-    # A content without a byte of its own begins where something else does; that is not explained as the object.
-    path, error = _path_to(shard, span) if span.size else ((), "")
-    return Selection(span, row, named(path, span), ref, complete=True, error=error)
+    # A content without a byte of its own begins where something else does: its header or its entry explains it.
+    own = next((one for one in (span, *ref.spans, ref.record) if one is not None and one.size), None)
+    path, error = _path_to(shard, own) if own is not None else ((), "")
+    path = named(path, own or span)
+    if not span.size:
+        path = path[: next((at for at, node in enumerate(path, 1) if node.row == row), len(path))]
+    return Selection(span, row, path, ref, complete=True, error=error)
 
 
 def main_span(ref: ObjectRef) -> Span | None:

@@ -92,7 +92,7 @@ class ByteEditing(QObject):
                 state.set_proposed(shown)
 
     def _why_not(self) -> str:
-        return self.tr("Read-only: choose Tools > Sandbox, or Edit > Allow changes to this file")
+        return self.tr("Read-only: choose Tools > Sandbox > Use sandbox, or Edit > Allow changes to this file")
 
     def _tell_read_only(self) -> None:
         self._refuse(self._why_not())

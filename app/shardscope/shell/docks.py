@@ -221,7 +221,7 @@ class PanelDocks(QObject):
             now = self._window.saveState(LAYOUT_VERSION)
             self._unfolded = now if self._calm.isEmpty() else self._calm
             self.folded = True
-            self._fold(size)
+            self._fold(size, keyboard)
         elif not small and self.folded:
             self.lower(False)
             closed, opened = self.closed - self._closed_before, self._closed_before - self.closed
@@ -302,10 +302,11 @@ class PanelDocks(QObject):
     def _folded_height(size: QSize) -> int:
         return round(size.height() * FOLDED_SHARE)
 
-    def _fold(self, size: QSize) -> None:
-        # Of all that were seen side by side, what was requested last stays in front.
-        asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
+    def _fold(self, size: QSize, keyboard: QWidget | None) -> None:
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
+        # Of all that were seen side by side, the one with the keyboard stays in front, or what was requested last.
+        asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
+        asked = next((dock for dock in shown if keyboard is not None and dock.isAncestorOf(keyboard)), asked)
         for dock in self.by_name.values():
             # A closed dock would keep a part of the place that all share.
             if not dock.isFloating():

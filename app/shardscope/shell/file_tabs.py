@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QIcon, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
+from shardcore import Span
+from shardcore.model.inside_path import inside_link
 from shardcore.model.text import shown
+from shardcore.shards.registry import CONTAINERS, FORMATS
+from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.teaching import assets
-from shardscope.session.documents import Document
-from shardscope.session.jobs import Job, JobState
+from shardcore.teaching.lessons.fresh import is_fresh
+from shardscope.session.documents import MOST_OPEN, Document
+from shardscope.session.jobs import Job, JobPriority, JobState
+from shardscope.session.open_request import OpenRequest, file_of
+from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
+from shardscope.shell.notices import Notices, NoticeTone
+from shardscope.startup.settings import Settings
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
@@ -163,6 +175,12 @@ class FileTabs(QTabBar):
         if (number := self.tabAt(point)) >= 0:
             self._session.close_document(self._shown[number])
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            # A button has another size, after a zoom: this lays out the tabs again.
+            self.setElideMode(self.elideMode())
+        return super().event(event)
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.MiddleButton:
@@ -262,3 +280,106 @@ class FileTabBar(QToolBar):
     def _keep_low(self) -> None:
         if (row := self.layout()) is not None:
             row.setContentsMargins(0, 0, 0, 0)
+
+
+LONGEST_OPTIONS = 16 * 1024
+"""Letters of the options of one file that are remembered."""
+
+MOST_NAMED = 5
+"""Files that a notice names."""
+
+
+class TabMemory(QObject):
+    def __init__(self, session: Session, settings: Settings, notices: Notices, parent: QObject) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._settings = settings
+        self._notices = notices
+        self.chosen = QAction(self.tr("Restore &tabs at start"), parent)
+        self.chosen.setCheckable(True)
+        self.chosen.setChecked(settings.restores_tabs)
+        self.chosen.setToolTip(self.tr("The next start opens the files that are open when the window is closed"))
+        self.chosen.toggled.connect(self._choose)
+
+    def _choose(self, chosen: bool) -> None:
+        self._settings.restores_tabs = chosen
+        if not chosen:
+            self._settings.tabs = []
+
+    def save(self) -> None:
+        if not self.chosen.isChecked():
+            return
+        entries = []
+        for document in self._session.documents:
+            entry = _entry(document.request, self._place_in(document))
+            if entry is not None:
+                entries.append({**entry, "current": document is self._session.document})
+        self._settings.tabs = entries
+
+    def _place_in(self, document: Document) -> int:
+        shown = document is self._session.document
+        chosen = self._session.selection if shown else document.state.get("selection")
+        span = chosen.span if isinstance(chosen, Selection) else document.select
+        return span.start if span is not None and not span.source else 0
+
+    def restore(self, *, behind: bool = False) -> None:
+        if not self.chosen.isChecked():
+            return
+        entries = [entry for entry in self._settings.tabs[:MOST_OPEN] if _is_sound(entry)]
+        if not entries:
+            return
+
+        def there(_: object) -> list[bool]:
+            return [_is_there(entry["uri"]) for entry in entries]
+
+        def done(found: list[bool] | None, error: BaseException | None) -> None:
+            if found is None:
+                return
+            gone = [entry["uri"] for entry, here in zip(entries, found, strict=True) if not here]
+            kept = [entry for entry, here in zip(entries, found, strict=True) if here]
+            current = next((n for n, entry in enumerate(kept) if entry.get("current")), 0)
+            self._session.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
+            if gone:
+                self._tell_gone(gone)
+
+        self._session.jobs.submit(there, priority=JobPriority.SCREEN, lasting=True, done=done)
+
+    def _tell_gone(self, gone: list[str]) -> None:
+        more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
+        text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
+        self._notices.tell(text, NoticeTone.WARNING, about="tabs", lasting=True)
+
+
+def _is_there(uri: str) -> bool:
+    # A path that is too long does not exist, and is no error.
+    return is_address(uri) or os.path.exists(uri) or os.path.exists(file_of(uri))  # noqa: PTH110
+
+
+def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
+    uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
+    if is_fresh(uri) or (is_address(uri) and shown_address(uri) != uri):
+        return None
+    options = {name: value for name, value in request.options.items() if _is_plain(value)}
+    if len(json.dumps(options)) > LONGEST_OPTIONS:
+        return None
+    uri = inside_link(uri, request.inside)
+    return {"uri": uri, "format": request.format, "options": options, "offset": offset}
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, str):
+        return shown_address(value) == value if is_address(value) else True
+    return isinstance(value, (bool, int, float))
+
+
+def _is_sound(entry: dict[str, Any]) -> bool:
+    uri, format, options, offset = (entry.get(name) for name in ("uri", "format", "options", "offset"))
+    texts = isinstance(uri, str) and bool(uri) and (format is None or format in (*FORMATS, *CONTAINERS))
+    plain = isinstance(options, dict) and all(_is_plain(value) for value in options.values())
+    return texts and plain and type(offset) is int and offset >= 0
+
+
+def _request(entry: dict[str, Any]) -> tuple[OpenRequest, Span | None]:
+    offset = entry["offset"]
+    select = Span("", offset, offset + 1) if offset else None
+    return OpenRequest(entry["uri"], entry["format"], entry["options"]), select

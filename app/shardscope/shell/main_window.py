@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import (
@@ -52,26 +52,25 @@ from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
-from shardscope.shell.file_tabs import FileTabBar
+from shardscope.shell.file_tabs import FileTabBar, TabMemory
 from shardscope.shell.help_menu import HelpMenu, about_box
-from shardscope.shell.job_status import JobStatus
 from shardscope.shell.lecture import LectureScreen
-from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
 from shardscope.shell.still import FixedSizeFrame
-from shardscope.shell.tab_memory import TabMemory
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
+from shardscope.tasks.find_key.dialog import FindKeyTask
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
+from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
@@ -87,6 +86,32 @@ from shardscope.widgets import fonts, motion, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
 from shardscope.widgets.picture import ask_picture
+
+
+class NotesShell(QObject):
+    def __init__(
+        self, session: Session, panel: NotesPanel, actions: HexActions, settings: Settings, window: QMainWindow
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self._actions = actions
+        actions.note.triggered.connect(lambda _: panel.ask())
+        actions.next_note.triggered.connect(lambda _: panel.go())
+        actions.previous_note.triggered.connect(lambda _: panel.go(backward=True))
+        self.finding = FindKeyTask(session, settings, window)
+        self.find_key = QAction(self.tr("Find &key in folder…"), window)
+        self.find_key.setShortcut(QKeySequence("Ctrl+Shift+K"))
+        self.find_key.triggered.connect(lambda _: self.finding.ask())
+        for changed in (session.notes.changed, session.opened, session.closed):
+            changed.connect(partial(self._enable))
+        self._enable()
+
+    def _enable(self, *_: object) -> None:
+        notes = self._session.notes
+        self._actions.note.setEnabled(notes.can_change)
+        for action in (self._actions.next_note, self._actions.previous_note):
+            action.setEnabled(bool(notes.all))
+
 
 if TYPE_CHECKING:
     from shardscope.startup.single import Handover
@@ -154,31 +179,25 @@ class LayoutMemory:
             self._settings.set_layout("state", self._kept)
 
 
-class ByteCommands(Protocol):
-    def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Bring a dock to the front."""
-
-    def trace_key(self, key: str) -> None:
-        """Traces a key."""
-
-    def extract_row(self, row: int) -> None:
-        """Extract one object."""
-
-
-def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, settings: Settings) -> None:
+def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, settings: Settings) -> None:
     bytes_.state.set_zoom(settings.bytes_zoom)
     bytes_.look_up_wanted.connect(window.trace_key)
     bytes_.extract_wanted.connect(window.extract_row)
     bytes_.search.hits_changed.connect(hits.set_hits)
     bytes_.search.list_wanted.connect(lambda: window.show_part("hits"))
     bytes_.overview.set_schematic(settings.schematic)
-    bytes_.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
-    bytes_.search.history.set_entries(settings.searches)
-    bytes_.search.history.changed.connect(partial(setattr, settings, "searches"))
+    bytes_.search.history.entries = settings.searches
     bytes_.drawings.remembered = settings.sketches
-    bytes_.drawings.remembered_changed.connect(partial(setattr, settings, "sketches"))
     bytes_.actions_.fields.setChecked(settings.fields_shown)
-    bytes_.actions_.fields.toggled.connect(partial(setattr, settings, "fields_shown"))
+    bytes_.actions_.fold.setChecked(settings.rows_folded)
+    for changed, name in (
+        (bytes_.overview.scale_changed, "schematic"),
+        (bytes_.search.history.changed, "searches"),
+        (bytes_.drawings.remembered_changed, "sketches"),
+        (bytes_.actions_.fields.toggled, "fields_shown"),
+        (bytes_.actions_.fold.toggled, "rows_folded"),
+    ):
+        changed.connect(partial(setattr, settings, name))
 
 
 class Appearance(QObject):
@@ -297,21 +316,8 @@ class MainWindow(QMainWindow):
             self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
-        self.top = TopBar(
-            self.actions_.back,
-            self.actions_.forward,
-            self.actions_.open,
-            self.hex.address,
-            self.hex.actions_.find,
-            self.look_up,
-            self.actions_.trace_key,
-            self.objects.actions_.extract,
-            list(self.actions_.verify.values()),
-            self,
-        )
-        self.job_status = JobStatus(
-            self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
-        )
+        self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.look_up, self)
+        self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, self.actions_.stop)
         self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())
         self.menu_keys = MenuKeys(self)
         self._connect()
@@ -607,7 +613,7 @@ class MainWindow(QMainWindow):
         self.actions_.set_open(is_open)
         self.hex.actions_.set_open(is_open)
         self.hex.address.setEnabled(is_open)
-        self.top.set_open(is_open)
+        self.top.verify_button.setEnabled(is_open)
 
     def open_with(self) -> None:
         self.ways.ask()
@@ -616,7 +622,9 @@ class MainWindow(QMainWindow):
         self.ways.change()
 
     def stop_jobs(self) -> None:
-        self.job_status.stop_all()
+        for job in self.jobs.open_jobs:
+            if job.title:
+                job.cancel()
 
     def _history_changed(self) -> None:
         self.actions_.back.setEnabled(self.session.can_go_back)

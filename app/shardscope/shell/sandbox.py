@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QHelpEvent
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
 
 from shardcore.model.number_words import plural
@@ -108,10 +108,9 @@ class SandboxShell(QObject):
     def fill(self, menu: QMenu) -> None:
         actions = self.actions
         menu.addSeparator()
-        menu.addAction(actions.switch)
         inside = menu.addMenu(self.tr("Sand&box"))
         inside.setToolTipsVisible(True)
-        inside.addAction(actions.to_bits)
+        inside.addActions([actions.switch, actions.to_bits])
         bits = inside.addMenu(self.tr("Flip &one bit"))
         bits.addActions(list(reversed(actions.bits)))
         inside.addActions([actions.overwrite, actions.cut, actions.cut_rest])
@@ -119,16 +118,13 @@ class SandboxShell(QObject):
         inside.addActions([actions.undo, actions.redo, actions.start_over])
         inside.addSeparator()
         inside.addAction(actions.save)
-        self.sandbox.changed.connect(lambda: inside.menuAction().setEnabled(self.sandbox.on))
-        inside.menuAction().setEnabled(False)
         menu.addAction(actions.salvage)
         menu.setToolTipsVisible(True)
         menu.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
-            explained: tuple[QAction, ...] = (self.actions.switch, self.actions.salvage)
-            return watched.actionAt(event.pos()) not in explained
+            return watched.actionAt(event.pos()) is not self.actions.salvage
         return super().eventFilter(watched, event)
 
     def tell_in(self, chip: EditChip) -> None:

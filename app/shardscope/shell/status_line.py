@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
+from shardcore.model.number_words import plural
 from shardscope.session.debounce import Debounce
+from shardscope.session.jobs import Jobs
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
@@ -52,3 +57,13 @@ class StatusLine(QStatusBar):
     def tell_format(self, name: str, why: str) -> None:
         self.kind.tell(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")
+
+    def count_jobs(self, jobs: Jobs, running: Callable[[], int], stop: QAction) -> None:
+        def count(_: object = None) -> None:
+            number = running()
+            self.busy.setText(f"▶ {plural(number, 'job')}" if number else "")
+            stop.setEnabled(number > 0)
+
+        jobs.added.connect(count)
+        jobs.changed.connect(count)
+        count()

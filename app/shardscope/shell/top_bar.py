@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QImage, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
 from shardcore.teaching import assets
-from shardscope.views.hex.address_bar import AddressBar
+from shardscope.shell.actions import WindowActions
+from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
 
 _ICON = 16
@@ -36,15 +37,10 @@ def line_icon(name: str, colours: theme.Palette) -> QIcon:
 class TopBar(QToolBar):
     def __init__(
         self,
-        back: QAction,
-        forward: QAction,
-        open_: QAction,
-        address: AddressBar,
-        find: QAction,
-        look_up: Callable[[], None],
-        look_up_keys: QAction,
+        actions: WindowActions,
+        bytes_: HexPanel,
         extract: QAction,
-        verify: Sequence[QAction],
+        look_up: Callable[[], None],
         window: QMainWindow,
     ) -> None:
         super().__init__("Bar", window)
@@ -56,25 +52,22 @@ class TopBar(QToolBar):
         self.toggleViewAction().setVisible(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self._icons: dict[QToolButton, str] = {}
-        self._button("", "Back", "arrow-left", "Back", back)
-        self._button("", "Forward", "arrow-right", "Forward", forward)
-        self.open_button = self._button("Open", "Open", "folder-open", "Open files", open_)
-        self.addWidget(address)
-        self.find_button = self._button("Find", "Find", "search", "Search the bytes", find)
+        self._button("", "Back", "arrow-left", "Back", actions.back)
+        self._button("", "Forward", "arrow-right", "Forward", actions.forward)
+        self.open_button = self._button("Open", "Open", "folder-open", "Open files", actions.open)
+        self.addWidget(bytes_.address)
+        self.find_button = self._button("Find", "Find", "search", "Search the bytes", bytes_.actions_.find)
         words = "Look up the key in the field, or the selected object, step by step"
-        self.look_up_button = self._button("Look up", "LookUp", "key-round", words, look_up_keys, look_up)
+        self.look_up_button = self._button("Look up", "LookUp", "key-round", words, actions.trace_key, look_up)
         words = "Write the selected objects to files"
         self.extract_button = self._button("Extract", "Extract", "file-down", words, extract)
         self.verify_button = self._button("Verify", "Verify", "shield-check", "Check the file against its format")
         menu = QMenu(self.verify_button)
-        menu.addActions(list(verify))
+        menu.addActions(list(actions.verify.values()))
         self.verify_button.setMenu(menu)
         self.verify_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         window.addToolBar(self)
         self._dress()
-
-    def set_open(self, is_open: bool) -> None:
-        self.verify_button.setEnabled(is_open)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -121,6 +121,8 @@ class Settings:
     """Size the sections of the overview by their order of magnitude, not to scale."""
     fields_shown = _Setting(_on)
     """Show the column of fields beside the bytes."""
+    rows_folded = _Setting(_on)
+    """Show rows of equal bytes as one line."""
     searches = _Setting(_pairs)
     """Byte searches as (kind, text), the latest first."""
     recent = _Setting(_texts)

@@ -23,9 +23,9 @@ def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: 
     told: list[tuple[object, object]] = []
     pages.changed.connect(lambda *what: told.append(what))
     assert pages.state("", 0) is PageState.MISSING
-    pages.want("", 0, 0)
+    pages.want("", [0])
     assert pages.state("", 0) is PageState.LOADING
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
     page = pages.get("", 0)
     assert page is not None
@@ -39,17 +39,17 @@ def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: 
 
 def test_the_last_page_is_short(qtbot: QtBot, pages: PageCache) -> None:
     """The last page ends where the source does."""
-    pages.want("", SIZE // PAGE, SIZE // PAGE)
+    pages.want("", [SIZE // PAGE])
     qtbot.waitUntil(lambda: coloured(pages, SIZE // PAGE))
     assert pages.loaded("") == [(SIZE // PAGE * PAGE, SIZE)]
 
 
 def test_the_next_screen_is_fetched_ahead(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     """With a direction, the page beyond the screen is read, too; never one that does not exist."""
-    pages.want("", 0, 0, ahead=1, pages=3)
+    pages.want("", [0], ahead=1, pages=3)
     qtbot.waitUntil(lambda: coloured(pages, 1))
-    pages.want("", 0, 0, ahead=-1, pages=3)
-    pages.want("", 2, 2, ahead=1, pages=3)
+    pages.want("", [0], ahead=-1, pages=3)
+    pages.want("", [2], ahead=1, pages=3)
     qtbot.waitUntil(lambda: coloured(pages, 2))
     assert sorted(reader.reads) == [(0, PAGE), (PAGE, 2 * PAGE), (2 * PAGE, SIZE)]
 
@@ -61,7 +61,7 @@ def test_pages_that_left_the_screen_are_not_read(qtbot: QtBot, jobs: Jobs, reade
     pages.use(reader)
     reader.held.clear()
     for number in range(90):
-        pages.want("", number, number)
+        pages.want("", [number])
     assert pages.state("", 89) is PageState.LOADING
     # Those that a thread has taken already cannot be stopped.
     qtbot.waitUntil(lambda: sum(pages.state("", n) is PageState.LOADING for n in range(90)) <= 13)
@@ -76,10 +76,10 @@ def test_pages_that_left_the_screen_are_not_read(qtbot: QtBot, jobs: Jobs, reade
 def test_coming_back_to_a_cancelled_page(qtbot: QtBot, jobs: Jobs, pages: PageCache, reader: SampleReader) -> None:
     """A page that was left while it was being read, and returned to before that ended, is read after all."""
     reader.held.clear()
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: any(job.started for job in jobs.open_jobs))
-    pages.want("", 2, 2)
-    pages.want("", 0, 0)
+    pages.want("", [2])
+    pages.want("", [0])
     reader.held.set()
     qtbot.waitUntil(lambda: coloured(pages, 0))
 
@@ -91,17 +91,17 @@ def test_failures_are_kept(qtbot: QtBot, pages: PageCache, reader: SampleReader)
         raise SourceError("gone")
 
     reader.failure = fail
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: pages.state("", 0) is PageState.FAILED)
     page = pages.get("", 0)
     assert page is not None
     assert (page.error, page.data) == ("gone", b"")
-    pages.want("", 0, 0)
+    pages.want("", [0])
     assert len(reader.reads) == 1
     assert pages.loaded("") == []
     reader.failure = lambda start, stop: None
     pages.use(reader)
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
 
 
@@ -118,21 +118,21 @@ def test_bytes_without_colours_are_shown(
     monkeypatch.setattr(reader, "runs", fail)
     told: list[object] = []
     pages.changed.connect(lambda *what: told.append(what))
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: len(told) == 2)
-    pages.want("", 0, 0)
+    pages.want("", [0])
     assert pages.state("", 0) is PageState.LOADED
     assert asked == [0]
 
 
 def test_colours_are_refreshed_after_the_index(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     """`refresh_runs` computes the colours of pages that are looked at again, without reading their bytes again."""
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
     before = pages.get("", 0)
     pages.refresh_runs()
     assert coloured(pages, 0)
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: (page := pages.get("", 0)) is not None and page.runs is not before.runs)  # type: ignore[union-attr]
     assert len(reader.reads) == 1
 
@@ -140,12 +140,12 @@ def test_colours_are_refreshed_after_the_index(qtbot: QtBot, pages: PageCache, r
 def test_another_shard_clears_everything(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     """What was asked of the old shard never turns up in the new one."""
     reader.held.clear()
-    pages.want("", 0, 2)
+    pages.want("", range(3))
     other = SampleReader(BytesSource(b"other"))
     with qtbot.waitSignal(pages.cleared):
         pages.use(other)
     reader.held.set()
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
     assert pages.bytes_at("", 0, 5) == b"other"
     assert pages.state("", 1) is PageState.MISSING
@@ -156,14 +156,14 @@ def test_memory_is_bounded(qtbot: QtBot, jobs: Jobs) -> None:
     pages = PageCache(jobs, budget=5 * PAGE)
     pages.use(SampleReader(PatternSource(2**60)))
     for number in range(20):
-        pages.want("", number, number)
+        pages.want("", [number])
         qtbot.waitUntil(lambda number=number: coloured(pages, number))
     assert pages.loaded("") == [(16 * PAGE, 20 * PAGE)]
 
 
 def test_bytes_in_memory(qtbot: QtBot, pages: PageCache) -> None:
     """`bytes_at` joins pages, and gives nothing rather than a part."""
-    pages.want("", 0, 1)
+    pages.want("", range(2))
     qtbot.waitUntil(lambda: coloured(pages, 0) and coloured(pages, 1))
     assert pages.bytes_at("", PAGE - 10, PAGE + 10) == DATA[PAGE - 10 : PAGE + 10]
     assert pages.bytes_at("", 2 * PAGE - 10, 2 * PAGE + 10) is None
@@ -173,7 +173,7 @@ def test_bytes_in_memory(qtbot: QtBot, pages: PageCache) -> None:
 def test_nothing_open_gives_nothing(qtbot: QtBot, jobs: Jobs) -> None:
     """Without a shard nothing is asked for, and reads are cancelled."""
     pages = PageCache(jobs)
-    pages.want("", 0, 5)
+    pages.want("", range(6))
     assert jobs.submitted == 0
     ended: list[object] = []
     pages.read("", lambda source, job: None, key=None, title="", done=lambda result, error: ended.append(error))

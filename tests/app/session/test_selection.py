@@ -79,6 +79,18 @@ def test_objects_lead_to_their_bytes_and_back(shard: Shard) -> None:
     assert seen or not rows
 
 
+@pytest.mark.parametrize(("name", "row", "path"), [("swh/small.shard", 1, "objects"), ("des/none.des", 2, "entries")])
+def test_an_object_without_bytes_has_a_node(data: Path, name: str, row: int, path: str) -> None:
+    """Its header, or its entry in the index."""
+    with shardcore.open(data / name) as shard:
+        shard.load_index()
+        found = of_row(shard, row)
+        assert found.span is not None
+        assert not found.span.size
+        assert found.path[-1].row == row
+        assert found.path[-2].name == path
+
+
 def test_every_byte_has_a_path_from_the_root(shard: Shard) -> None:
     """The path begins at the root of the tree, goes down, and ends at something that owns the byte."""
     for name in sources(shard):

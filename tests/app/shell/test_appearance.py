@@ -16,7 +16,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.views.findings.findings import FindingsTable
-from shardscope.views.hex.tip import tip_text
+from shardscope.views.hex.status import tip_text
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import fonts
 from shardscope.widgets.node_model import COLUMNS

@@ -453,7 +453,7 @@ SWH = (
     Row("View > Save drawing…", FILE_DIALOG),
     changing("View > Role letters", lambda window: window.hex.state.letters),
     changing("View > Fields beside the bytes", lambda window: window.settings.fields_shown),
-    changing("View > Fold rows of equal bytes", lambda window: window.hex.state.folding),
+    changing("View > Fold rows of equal bytes", lambda window: (window.hex.state.folding, window.settings.rows_folded)),
     changing("View > Offsets in decimal", lambda window: window.settings.decimal_offsets),
     changing("View > Larger bytes", lambda window: window.hex.state.zoom),
     changing("View > Smaller bytes", lambda window: window.hex.state.zoom),
@@ -543,7 +543,7 @@ SANDBOX = (
     Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
     Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
     Row(
-        "Tools > Sandbox",
+        "Tools > Sandbox > Use sandbox",
         lambda window: not window.breaking.sandbox.on,
         lambda window: (window.breaking.sandbox.start_over(), settle(window, 20)),
     ),
@@ -712,7 +712,7 @@ def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: 
     """What is changed in memory."""
     open_(window, shutil.copy(data / "swh" / "small.shard", tmp_path))
     named = actions(window)
-    named["Tools > Sandbox"].trigger()
+    named["Tools > Sandbox > Use sandbox"].trigger()
     settle(window, 60)
     assert window.breaking.sandbox.on
     run(window, SANDBOX, lambda window: None, qtbot)

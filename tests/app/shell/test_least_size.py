@@ -30,7 +30,7 @@ def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path
     settle(window, 60)
     window.session.select_span(Span("", 1_000, 1_100))
     status = window.hex.status
-    qtbot.waitUntil(lambda: status.offset.text() == "offset 1,000 · 0x3e8")
+    qtbot.waitUntil(lambda: status.offset.text() == "offset 0x3e8")
     for size in ((640, 420), (800, 600), (1440, 840)):
         window.resize(*size)
         settle(window, 60)
@@ -47,6 +47,19 @@ def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path
             assert bar.tabRect(bar.count() - 1).right() < window.width(), "no arrows to reach a panel"
     _a_drawing_has_room(window, qtbot)
     window.close()
+
+
+def test_the_keyboard_stays_where_it_is(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """A window that becomes small, and large again, keeps in front what has the keyboard."""
+    window.resize(1440, 840)
+    window.open(str(data / "swh" / "small.shard"))
+    settle(window, 60)
+    for part in (window.objects.table, window.objects.filter, window.tree, window.hex.view):
+        part.setFocus()
+        for size in ((900, 560), (1440, 840)):
+            window.resize(*size)
+            settle(window, 20)
+            assert window.focusWidget() is part
 
 
 def _a_drawing_has_room(window: MainWindow, qtbot: QtBot) -> None:

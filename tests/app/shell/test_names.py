@@ -14,7 +14,7 @@ from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.views.trace.outcome import OutcomeBand
+from shardscope.views.trace.panel import OutcomeBand
 from shardscope.views.trace.parts import Sign
 from shardscope.views.trace.step_card import NumberSign, StepCard
 from shardscope.widgets.wrap_text import WrapText

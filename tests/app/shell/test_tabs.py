@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QTabBar
+from PySide6.QtWidgets import QApplication, QMessageBox, QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
@@ -27,6 +27,7 @@ from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.startup.single import Handover
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
+from shardscope.widgets import fonts
 
 
 @pytest.fixture
@@ -146,6 +147,18 @@ def test_a_tab_names_its_file_in_full(two: MainWindow, small: Path) -> None:
     button = bar(two).tabButton(0, QTabBar.ButtonPosition.RightSide)
     assert button is not None
     assert button.accessibleName() == "Close small.shard"
+
+
+def test_names_and_the_badge_are_whole_at_every_zoom(two: MainWindow, qtbot: QtBot) -> None:
+    """As soon as a zoom is painted: the tabs, with their crosses, and *Read-only* in the status line."""
+    tabs, chip = bar(two), two.changing.chip
+    for zoom in (1.1, 1.25, 1.5, 1.75, 2.0):
+        two.zoom(larger=True)
+        assert fonts.zoom() == zoom
+        QApplication.processEvents()
+        assert all(tabs.tabRect(number).width() >= tabs.tabSizeHint(number).width() for number in range(2))
+        qtbot.waitUntil(lambda: chip.width() == chip.sizeHint().width())
+        assert chip.width() >= chip.fontMetrics().horizontalAdvance(chip.text()) + 2 * round(8 * zoom)
 
 
 def test_damage_is_seen_on_the_tab(window: MainWindow, qtbot: QtBot, small: Path, tmp_path: Path) -> None:

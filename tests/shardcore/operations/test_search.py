@@ -141,10 +141,11 @@ def test_listing_stops_counting_does_not() -> None:
 
 
 def test_hits_stream_in() -> None:
-    """What each chunk holds is told while the search goes on."""
-    told: list[tuple[int, ...]] = []
-    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=told.append, chunk=4)
-    assert told == [(0, 3), (6,), (9,)]
+    """What each chunk holds is told while the search goes on, also beyond the limit."""
+    told: list[list[int]] = []
+    keep = lambda at: told.append(at.tolist())  # noqa: E731
+    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=keep, limit=1, chunk=4)
+    assert told == [[0, 3], [6], [9]]
 
 
 def test_progress_covers_the_source_and_stops_the_search() -> None:

@@ -20,7 +20,7 @@ class SandboxActions(QObject):
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)
         self._sandbox = sandbox
-        self.switch = self._action(self.tr("Sand&box"), "Ctrl+Alt+B", self._switched)
+        self.switch = self._action(self.tr("Use sand&box"), "Ctrl+Alt+B", self._switched)
         self.switch.setObjectName("breakItSafely")
         self.switch.setCheckable(True)
         self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F", None)
@@ -69,7 +69,7 @@ class SandboxActions(QObject):
         if sandbox.member:
             safe = self.tr("Opens {0} by itself. {1}").format(shown(sandbox.member), safe)
         self.switch.setToolTip(tip(why_not or safe))
-        first = self.tr("Choose Tools > Sandbox first")
+        first = self.tr("Choose Tools > Sandbox > Use sandbox first")
         for action in (*self.inside, *self.bits):
             action.setEnabled(sandbox.on)
             action.setToolTip(tip("" if sandbox.on else first))

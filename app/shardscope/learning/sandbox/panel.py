@@ -136,7 +136,7 @@ class SandboxPanel(QWidget):
                 "wrong bytes. The file on disk is not changed."
             )
         )
-        self.begin = QPushButton(self.tr("Start sandbox"))
+        self.begin = QPushButton(self.tr("Use sandbox"))
         self.begin.setObjectName("breakSafely")
         self.begin.clicked.connect(lambda _: self.actions_.switch.trigger())
         self.salvage_button = QPushButton(self.tr("Recover objects…"))

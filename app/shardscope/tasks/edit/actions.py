@@ -14,6 +14,7 @@ from shardcore.writing.edit_options import REKEY, VERBS, EditSubject, Verb
 from shardscope.tasks.edit.editor import Editor, title_of
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 ROOM = 9
@@ -146,7 +147,7 @@ class EditChip(QToolButton):
         metrics = self.fontMetrics()
         texts = list(self._texts.values()) if self._changes is None else [self._in_memory(max(self._changes, 99))]
         widest = max(metrics.horizontalAdvance(one) for one in texts)
-        return QSize(widest + 2 * ROOM, metrics.height() + 1)
+        return QSize(widest + 2 * px(ROOM), metrics.height() + 1)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -23,7 +23,7 @@ from shardscope.session.copy_bytes import as_seen
 from shardscope.session.proposed_bytes import about
 from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import HexPart
-from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
 
 NOT_LOADED = "not loaded"
@@ -31,14 +31,15 @@ _NULL = VoidPtr(0)
 
 
 class RowText:
-    def __init__(self, layout: HexLayout, caret: int, data: bytes | None, folded: int = 0) -> None:
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None, rows: ScreenRows | None = None) -> None:
         self.layout = layout
         row = layout.row_of(caret)
         self.start = max(layout.row_start(row), 0)
         self.stop = min(layout.row_start(row) + layout.width, layout.size)
         seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
+        folded = rows is not None and rows.folds
         if data is None or folded:
-            words = fold_words(folded, data[0]) if data else NOT_LOADED
+            words = fold_words(len(folded[0]), data[0], more=rows.more) if data and rows and folded else NOT_LOADED
             self.text = f"{self.start:0{layout.digits}x}  {words}"
         else:
             self.text = as_seen(data, start=self.start, **seen)
@@ -98,8 +99,8 @@ class HexAccessibility(QObject):
         start, stop = max(start, 0), min(start + rows.width, rows.size)
         data = self.state.pages.bytes_at(self.state.name, start, stop)
         proposed = about(self.state.proposed, self.state.name)
-        fold = self.state.folds.at(rows.row_of(caret)) or range(0)
-        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data), len(fold))
+        line = self.state.folds.screen(rows.row_of(caret), 1)
+        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data), line)
 
 
 class _Text(QAccessibleTextInterface):

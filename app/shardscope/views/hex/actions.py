@@ -1,12 +1,17 @@
-"""The actions of the hex panel, for its menu and for the menus of the window."""
+"""The actions of the hex panel, for the menus of the window, and the menu of the bytes."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, Qt
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from shardscope.session.copy_bytes import CopyAs
+from shardscope.views.hex.row_choice import RowChoice
+from shardscope.widgets.picture import add_picture
 
 _WINDOW = Qt.ShortcutContext.WindowShortcut
 
@@ -83,3 +88,62 @@ class HexActions:
             action.setShortcutContext(_WINDOW)
         self._panel.addAction(action)
         return action
+
+
+translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class HexMenuActions:
+    go: Callable[[], object]
+    look_up: Callable[[], object]
+    extract: Callable[[], object]
+    told: Callable[[str, bool], object]
+
+
+def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
+    rows.fill(menu)
+    menu.addActions([actions.fold, actions.fields, actions.letters, actions.larger, actions.smaller])
+
+
+def hex_menu(
+    view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, rows: RowChoice, *, row: int | None
+) -> QMenu:
+    menu = QMenu(parent)
+    menu.addAction(actions.copy)
+    forms = menu.addMenu(translate("HexMenu", "Copy &as"))
+    forms.addActions(actions.copies)
+    menu.addAction(actions.copy_offset)
+    menu.addActions([actions.paste, actions.fill])
+    menu.addSeparator()
+    menu.addActions(
+        [
+            actions.select_field,
+            actions.select_record,
+            actions.select_section,
+            actions.follow,
+            actions.leads,
+            actions.decoded,
+            actions.inside,
+        ]
+    )
+    menu.addAction(actions.note)
+    menu.addSeparator()
+    for text, act in (
+        (translate("HexMenu", "Go to o&bject"), deeds.go),
+        (translate("HexMenu", "Look &up object"), deeds.look_up),
+        (translate("HexMenu", "E&xtract object…"), deeds.extract),
+    ):
+        menu.addAction(text, act).setEnabled(row is not None)
+    menu.addSeparator()
+    menu.addActions([actions.find_these, actions.find, actions.goto])
+    menu.addSeparator()
+    add_looks(menu, actions, rows)
+    menu.addSeparator()
+    add_picture(menu, view, "bytes", deeds.told)
+    return menu
+
+
+def open_menu(menu: QMenu, place: QPoint) -> None:
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(place)

@@ -1,26 +1,43 @@
-"""Rows of equal bytes that share one line of the screen, found in the pages that are in memory. No painting."""
+"""Rows of equal bytes that share one line of the screen: found in loaded pages, measured beyond. No painting."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from shardcore import Cancelled
 from shardcore.model.number_words import plural
-from shardscope.session.pages import PAGE, BytePage, PageCache
-from shardscope.views.hex.cells import run_in
+from shardcore.operations.search import Pattern, find_in
+from shardscope.session.jobs import Job
+from shardscope.session.pages import PAGE, BytePage, PageCache, Readable
 from shardscope.views.hex.layout import HexLayout, ScreenRows
 
-REACH = 16
-"""Pages that the folds of one screen reach over: a screen of zeros does not read the whole file."""
+LOCAL = 1 << 30
+"""Bytes beyond a page, at either end of a fold, that are compared in a local source."""
 
-KEPT = 8 * REACH
+REMOTE = 16 * PAGE
+"""The same in a remote source: a screen of zeros does not read the whole file."""
+
+CHUNK = 4 * 1024 * 1024
+"""Bytes that are compared at a time; how soon it stops follows from it."""
+
+KEPT = 128
 """Pages whose folds are kept."""
 
 
-def fold_words(rows: int, value: int) -> str:
-    return f"{plural(rows, 'row')} of {value:02x}"
+def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
+    least, found = "at least " if more else "", f" · {plural(hits, 'hit')}" if hits else ""
+    return f"{least}{plural(rows, 'row')} of {value:02x}{found}"
+
+
+def hits_inside(patterns: Sequence[Pattern], value: int, size: int) -> int:
+    """Return the number of hits in `size` bytes of one value, of which a shorter one inside a longer one is none."""
+    row = bytes([value])
+    longest = max((one.size for one in patterns if len(find_in(row * one.size, one))), default=size + 1)
+    return max(size - longest + 1, 0)
 
 
 def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
@@ -41,36 +58,82 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
     return tuple(range(first + a, first + b + 1) for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class EqualBytes:
+    """Bytes of one value in one field; more may follow unless the end was reached."""
+
+    start: int
+    stop: int
+    ended: bool = False
+
+
+def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[], object]) -> EqualBytes:
+    source = readable.bytes_of(name)
+    most = LOCAL if source.near else REMOTE
+    value = source.read(found.start, found.start + 1)[0]
+    low, high = max(found.start - most, 0), min(found.stop + most, source.size)
+
+    def in_field(at: int, size: int, ahead: int) -> int:
+        first, last = (at - 1, at + size) if ahead > 0 else (at - size, at + 1)
+        runs = readable.runs(first, last, name).clip(first, last)
+        return (int(runs.stop[0]) - at if ahead > 0 else at - int(runs.start[-1])) if len(runs) else 0
+
+    def equal(at: int, size: int, ahead: int) -> int:
+        check()
+        start = at if ahead > 0 else at - size
+        differs = np.frombuffer(source.read(start, start + size), np.uint8)[::ahead] != value
+        count = int(differs.argmax()) if differs.any() else size
+        # The field of the next byte first: a table of equal records is not laid out for that.
+        return in_field(at, count, ahead) if count and in_field(at, 1, ahead) else 0
+
+    begin, end = found.start, found.stop
+    while begin > low:
+        size = min(CHUNK, begin - low)
+        begin -= (count := equal(begin, size, -1))
+        if count < size:
+            break
+    ended = end == source.size
+    while end < high and not ended:
+        size = min(CHUNK, high - end)
+        end += (count := equal(end, size, 1))
+        ended = count < size or end == source.size
+    return EqualBytes(begin, end, ended)
+
+
 class RowFolds:
-    def __init__(self, pages: PageCache, cut: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self, pages: PageCache, edges: Callable[[int, int], Sequence[int] | None], changed: Callable[[], object]
+    ) -> None:
         self._pages = pages
-        self._cut = cut
+        self._edges = edges
+        self._changed = changed
         self._name = ""
         self._layout = HexLayout(0)
         self._known: dict[int, tuple[BytePage, tuple[range, ...]]] = {}
+        self._version = pages.version
+        self._measured: list[EqualBytes] = []
+        self._asked: tuple[object, Job] | None = None
+        self.opened: set[int] = set()
 
     def use(self, name: str, layout: HexLayout) -> None:
+        if name != self._name:
+            self._measured.clear()
         self._name, self._layout = name, layout
         self._known.clear()
 
     def at(self, row: int) -> range | None:
-        fold = self._equal(row)
-        return fold if fold is not None and not self._is_cut(fold) else None
+        return self._around(row)[0]
 
     def screen(self, top: int, lines: int) -> ScreenRows:
-        layout = self._layout
-        end = layout.row_of((max(layout.row_start(top), 0) // PAGE + REACH) * PAGE)
         folds: list[range] = []
-        row, plain, left = top, top, lines
-        while left > 0 and row < layout.rows:
-            fold = self._equal(row) if plain <= row < end else None
-            if fold is not None and self._is_cut(fold):
-                plain, fold = fold.stop, None
+        row, left, more = top, lines, False
+        while left > 0 and row < self._layout.rows and not more:
+            fold, more = self._around(row)
             stop = fold.stop if fold is not None else row + 1
             if stop - row > 1:
                 folds.append(range(row, stop))
             row, left = stop, left - 1
-        return ScreenRows(top, lines - left, tuple(folds))
+        return ScreenRows(top, lines - left, tuple(folds), more)
 
     def away(self, row: int, lines: int) -> int:
         if lines >= 0:
@@ -80,46 +143,77 @@ class RowFolds:
             row, lines = fold.start if fold is not None else row - 1, lines + 1
         return row + lines
 
-    def _is_cut(self, fold: range) -> bool:
-        return self._cut(self._layout.row_start(fold.start), self._layout.row_start(fold.stop))
+    def measure(self, rows: ScreenRows) -> None:
+        """Measure the first of the folds on the screen that reach the end of what is known; one at a time."""
+        if self._version != self._pages.version:
+            self._version = self._pages.version
+            self._measured.clear()
+        name = self._name
+        found = next((one for fold in rows.folds if (one := self._unmeasured(fold.start)) is not None), None)
+        wanted = name, self._version, found
+        if self._asked is not None and self._asked[0] != wanted:
+            self._asked[1].cancel()
+            self._asked = None
+        if found is None or self._asked is not None:
+            return
 
-    def _of_page(self, number: int) -> tuple[range, ...]:
+        def work(readable: Readable, job: Job) -> EqualBytes:
+            return measure(readable, name, found, job.check)
+
+        def done(measured: EqualBytes | None, error: BaseException | None) -> None:
+            if self._asked is None or self._asked[1] is not job:
+                return
+            self._asked = None
+            if not isinstance(error, Cancelled):
+                self._measured = [measured or found, *self._measured[: KEPT - 1]]
+                self._changed()
+
+        job = self._pages.ask(work, key=("fold", id(self)), done=done)
+        self._asked = wanted, job
+
+    def _unmeasured(self, row: int) -> EqualBytes | None:
+        found, page = self._equal(row)
+        if found is None or page is None:
+            return None
+        width, size = self._layout.width, self._layout.size
+        beyond = found.start - width < page.start > 0 or page.stop < min(found.stop + width, size)
+        return found if beyond else None
+
+    def _around(self, row: int) -> tuple[range | None, bool]:
+        layout = self._layout
+        start, stop = layout.row_start(row), layout.row_start(row + 1)
+        found, _ = self._equal(row)
+        edges = self._edges(found.start, found.stop) if found is not None else None
+        if found is None or edges is None:
+            return None, False
+        low = max(found.start, *(edge for edge in edges if edge <= start), -1)
+        high = min(found.stop, *(edge for edge in edges if edge > start), layout.size)
+        fold = range(layout.row_of(low + layout.width - 1), layout.row_of(high))
+        first, last = layout.row_start(fold.start), layout.row_start(fold.stop)
+        if high < stop or len(fold) < 2 or any(first < at < last for at in self.opened):
+            return None, False
+        return fold, high == found.stop and not found.ended
+
+    def _equal(self, row: int) -> tuple[EqualBytes | None, BytePage | None]:
+        """Return the equal bytes that hold a row, and their page if nothing beyond it is known."""
+        layout = self._layout
+        start, stop = layout.row_start(row), layout.row_start(row + 1)
+        for known in self._measured:
+            if known.start <= start and stop <= known.stop:
+                return known, None
+        number = max(start, 0) // PAGE
         page = self._pages.get(self._name, number)
-        if page is None:
-            return ()
+        folds = self._of_page(number, page) if page is not None else ()
+        at = bisect_right(folds, row, key=lambda fold: fold.stop)
+        if page is None or at == len(folds) or row not in folds[at]:
+            return None, None
+        first, end = layout.row_start(folds[at].start), layout.row_start(folds[at].stop)
+        return EqualBytes(first, end, page.stop >= min(end + layout.width, layout.size)), page
+
+    def _of_page(self, number: int, page: BytePage) -> tuple[range, ...]:
         known = self._known.get(number)
         if known is None or known[0] is not page:
             if len(self._known) >= KEPT:
                 self._known.clear()
             known = self._known[number] = page, folds_of(self._layout, page)
         return known[1]
-
-    def _equal(self, row: int) -> range | None:
-        folds = self._of_page(max(self._layout.row_start(row), 0) // PAGE)
-        at = bisect_right(folds, row, key=lambda fold: fold.stop)
-        if at == len(folds) or row not in folds[at]:
-            return None
-        start, stop = folds[at].start, folds[at].stop
-        for _ in range(REACH):
-            if (before := self._across(start)) is None:
-                break
-            start = before[0].start
-        for _ in range(REACH):
-            if (after := self._across(stop)) is None:
-                break
-            stop = after[1].stop
-        return range(start, stop)
-
-    def _across(self, row: int) -> tuple[range, range] | None:
-        edge = self._layout.row_start(row)
-        if edge % PAGE or edge <= 0:
-            return None
-        above, below = self._of_page(edge // PAGE - 1), self._of_page(edge // PAGE)
-        if not above or not below or above[-1].stop != row or below[0].start != row:
-            return None
-        one, other = (self._owned(offset) for offset in (edge - 1, edge))
-        return (above[-1], below[0]) if one == other else None
-
-    def _owned(self, offset: int) -> tuple[bytes | None, tuple[int, ...]]:
-        run = run_in(self._pages.get(self._name, offset // PAGE), offset)
-        return self._pages.bytes_at(self._name, offset, offset + 1), run[2:] if run is not None else ()

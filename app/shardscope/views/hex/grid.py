@@ -146,3 +146,29 @@ class HexGrid:
             return min(max(cell, 0), self.layout.width - 1), part
         column = (point.x() - self.hex_x) / self.cell
         return cell_at_column(column, self.layout.width, self.gap / self.cell), part
+
+
+@dataclass(frozen=True)
+class RowRule:
+    width: int
+    origin: int = 0
+    shrinks: bool = False
+
+    def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
+        layout = HexLayout.aligned(size, self.width, self.origin)
+        made = HexGrid(font, layout, ratio)
+        if self.shrinks and made.width + beside > room > 0:
+            tight = HexGrid(font, layout, ratio, tight=True)
+            if tight.width + beside <= room:
+                return tight
+        # Before anything is measured there is no room at all.
+        while self.shrinks and made.width > room > 0:
+            made = HexGrid(font, layout, ratio, tight=True)
+            if made.width <= room or layout.width == 1:
+                break
+            layout = HexLayout.aligned(size, layout.width // 2, self.origin)
+            made = HexGrid(font, layout, ratio)
+        return made
+
+
+AUTOMATIC = RowRule(16, shrinks=True)

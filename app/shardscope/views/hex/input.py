@@ -128,7 +128,9 @@ def key(state: HexState, event: QKeyEvent) -> bool:
         return False
     if event.key() in _STEPS:
         state.unfold(target)
-    if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not control:
+    by_pages = event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not control
+    if by_pages:
         state.keep_line(target)
-    state.move_caret(target, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+    extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+    state.move_caret(target, extend=extend, opens=not by_pages)
     return True

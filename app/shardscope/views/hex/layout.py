@@ -55,6 +55,8 @@ class ScreenRows:
     top: int
     lines: int
     folds: tuple[range, ...] = ()
+    more: bool = False
+    """Whether more rows of the last fold may follow."""
 
     def row_at(self, line: int) -> int:
         row = self.top + line
@@ -69,7 +71,8 @@ class ScreenRows:
 
     def part(self, line: int, count: int) -> ScreenRows:
         top, stop = self.row_at(line), self.row_at(line + count)
-        return ScreenRows(top, count, tuple(fold for fold in self.folds if top <= fold.start < stop))
+        folds = tuple(fold for fold in self.folds if top <= fold.start < stop)
+        return ScreenRows(top, count, folds, self.more and line + count == self.lines)
 
     def parts(self) -> Iterator[tuple[int, ScreenRows]]:
         line = 0

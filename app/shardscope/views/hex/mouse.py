@@ -13,7 +13,7 @@ from shardscope.views.hex.cells import run_at
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.state import HexState
-from shardscope.views.hex.tip import tip_text
+from shardscope.views.hex.status import tip_text
 
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40
@@ -152,7 +152,7 @@ class HexMouse(QObject):
     def _show_tip(self, name: str, offset: int, place: QPoint, path: tuple[Node, ...]) -> None:
         if self._tip != (name, offset, place) or name != self._state.name:
             return
-        marks, notes = self._state.marks_at(offset), self._state.notes_at(offset)
+        marks, notes = self._state.marks.at(offset), self._state.notes_at(offset)
         secrets = self._state.secrets
         text = secrets.text(tip_text(offset, secrets.path(path), self._state.sections, marks, notes))
         QToolTip.showText(place, text, self._viewport)

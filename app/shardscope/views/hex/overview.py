@@ -203,7 +203,7 @@ class Overview(QWidget):
     def spoken_value(self) -> str:
         start = self._selection[0]
         names = (section.name for section in sections_in(self._sections, start, start + 1))
-        place = self.secrets.text(f"{start:#x} of {self._size:#x}", Aspect.OFFSET)
+        place = self.secrets.text(f"{offset_words(start)} of {offset_words(self._size)}", Aspect.OFFSET)
         return ", ".join((place, *names)) if self._size else ""
 
     def set_findings(self, findings: Iterable[Finding]) -> None:

@@ -300,7 +300,7 @@ class HexPainter:
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
-        return scroll, start, stop, _inside(scene.selection, start, stop)
+        return scroll, start, stop, _inside(scene.selection, start, stop), _inside(scene.record, start, stop)
 
     # --- over the rows ---
 

@@ -20,7 +20,7 @@ from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
-from shardscope.views.hex.folds import fold_words
+from shardscope.views.hex.folds import fold_words, hits_inside
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
 from shardscope.views.hex.scene import HexScene, Range
@@ -198,7 +198,7 @@ class HexRowPainter:
         self._texts(painter, scene, cells)
         paint_frames(painter, self.grid, self.palette, scene)
         paint_over(painter, self.grid, self.palette, scene)
-        self._hits(painter, scene)
+        self._hits(painter, scene, cells)
         self._marks(painter, scene)
         self._borders(painter, scene)
         if self._column is not None:
@@ -211,6 +211,9 @@ class HexRowPainter:
     def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         loaded = cells.state == CellState.LOADED
         colours = np.where(loaded, self._shades[cells.shade], np.uint32(0))
+        if scene.record is not None:
+            chosen = loaded & _within(cells, [scene.record])
+            colours[chosen] = self._selected[cells.shade[chosen]]
         if scene.hits:
             _tint(colours, _within(cells, scene.hits), self.palette.text, _HIT_TINT)
         if scene.selection is not None:
@@ -274,10 +277,12 @@ class HexRowPainter:
 
     def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         if scene.rows.folds:
-            words = QStaticText(f"… {fold_words(len(scene.rows.folds[0]), int(cells.data[0, 0]))}")
+            value, hits = int(cells.data[0, 0]), self._hits_inside(scene, cells)
+            words = fold_words(len(scene.rows.folds[0]), value, more=scene.rows.more, hits=hits)
             painter.setFont(self.grid.font)
             painter.setPen(self.palette.text)
-            painter.drawStaticText(QPointF(self.grid.hex_x, self.grid.row_y(0) + self.grid.text_y), words)
+            place = QPointF(self.grid.hex_x, self.grid.row_y(0) + self.grid.text_y)
+            painter.drawStaticText(place, QStaticText(f"… {words}"))
         else:
             selected = _within(cells, [scene.selection] if scene.selection is not None else [])
             self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero, selected)
@@ -287,10 +292,16 @@ class HexRowPainter:
 
     # --- over the text ---
 
-    def _hits(self, painter: QPainter, scene: HexScene) -> None:
+    def _hits_inside(self, scene: HexScene, cells: ByteCells) -> int:
+        size = len(scene.rows.folds[0]) * self.grid.layout.width if scene.rows.folds else 0
+        return hits_inside(scene.patterns, int(cells.data[0, 0]), size) if scene.patterns else 0
+
+    def _hits(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
-        for start, stop in scene.hits if not scene.rows.folds else ():
+        # Of those in the rows of a fold there is one box, around all.
+        whole = [(cells.first, cells.first + self.grid.layout.width)] if self._hits_inside(scene, cells) else None
+        for start, stop in whole or scene.hits:
             for block in self.grid.blocks(start, stop, scene.rows):
                 rect = [self.grid.rect(block, part) for part in HexPart]
                 boxes += [one.adjusted(thin / 2, thin / 2, -thin / 2, -thin / 2) for one in rect]

@@ -7,45 +7,90 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
-from shardcore.model.children import RowRange
-from shardcore.model.copy_forms import curl_command, explain_command, read_lines
-from shardcore.model.details import record_size
+from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Source, Span
+from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command, read_lines
 from shardcore.model.node import nearest_row
+from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
+from shardcore.model.text import shown
 from shardcore.operations.goto import GotoNames, starts_of
 from shardcore.shards.object_source import InnerSource
-from shardscope.session.copy_bytes import CopyAs
+from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import lights_in
-from shardscope.session.jobs import JobPriority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import members_at_hand
 from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.session.words import headline, short_name
-from shardscope.views.hex.actions import HexActions
-from shardscope.views.hex.address_bar import AddressBar
-from shardscope.views.hex.address_entry import EntryContext
+from shardscope.views.hex.actions import HexActions, HexMenuActions, add_looks, hex_menu, open_menu
+from shardscope.views.hex.address_bar import AddressBar, EntryContext
 from shardscope.views.hex.breadcrumb import Breadcrumb
-from shardscope.views.hex.copier import HexCopier, LineForm
+from shardscope.views.hex.cells import roles_in
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
-from shardscope.views.hex.menu import HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.row_choice import RowChoice
-from shardscope.views.hex.scene import HexSelection, Range
-from shardscope.views.hex.search import Searching
+from shardscope.views.hex.row_choice import RowChoice, RowMode
+from shardscope.views.hex.scene import HexSelection, frames_of
+from shardscope.views.hex.search_bar import Searching
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
-from shardscope.views.hex.width import RowMode
 from shardscope.widgets import fonts
+from shardscope.widgets.clipboard import copy_lines
+
+LineForm = Callable[[str, Span, OpenedWith], str]
+"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
+
+
+class HexCopier(QObject):
+    message = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
+
+    def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        span, rows = self._state.selection.span, self._state.layout
+        if not span.size:
+            return
+        try:
+            check_size(span.size)
+        except TooMuchToCopy as error:
+            self.failed.emit(str(error))
+            return
+
+        def work(source: Source, job: Job) -> str:
+            data = source.read(span.start, span.stop)
+            job.check()
+            return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
+
+        def done(text: str | None, error: BaseException | None) -> None:
+            if text is not None:
+                copy_lines(text)
+                self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
+            elif not isinstance(error, Cancelled):
+                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+
+        self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def copy_line(self, form: LineForm, uri: str, how: OpenedWith) -> None:
+        if text := form(uri, self._state.selection.span, how):
+            copy_lines(text)
+            self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
+
+    def copy_text(self, text: str) -> None:
+        copy_lines(text)
+        self.message.emit(self.tr("{0} copied").format(text))
 
 
 class Naming:
@@ -99,19 +144,6 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     stored = shard.source if shard is not None else None
     file = "" if stored is None else stored.title if isinstance(stored, InnerSource) else short_name(stored.name)
     return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
-
-
-def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    inside = [node for node in path if node.span.source == source and node.span.size]
-    if len(inside) < 2:
-        return ()
-    field, around = inside[-1], inside[-2]
-    frames = [(field.span.start, field.span.stop)]
-    # The whole source is no record, nor is a table, nor are a thousand rows of it.
-    table = record_size(around) is not None or isinstance(around.children, RowRange)
-    if len(inside) > 2 and not table and around.span != field.span:
-        frames.append((around.span.start, around.span.stop))
-    return tuple(frames)
 
 
 LOW = 330
@@ -420,6 +452,9 @@ class HexPanel(QWidget):
 
     def _session_selected(self, selection: Selection) -> None:
         span = selection.span
+        if selection.complete and not isinstance(selection.origin, TraceWalk):
+            here = span is not None and span.source == self.state.name and not self.state.secrets
+            self.address.show_place(span.start if span is not None and here else None)
         if span is None:
             if selection.row is None and self.state.layout.size:
                 # The caret stays: it is where the keyboard is, and selects nothing.
@@ -437,9 +472,6 @@ class HexPanel(QWidget):
                 self.overview.set_selection(*self._selected())
         if selection.complete and span.source == self.state.name:
             self._path_changed(selection.path)
-            if selection.origin is self._session:
-                # After Back and Forward.
-                self.address.show_place(span.start)
         self._refresh_status()
 
     def _selected(self) -> tuple[int, int]:
@@ -546,7 +578,8 @@ class HexPanel(QWidget):
         self.legend.parts = self.state.sections
         self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
-        fields = () if self.state.secrets.unnamed else self.state.roles_on_screen()
+        parts = () if self.state.secrets.unnamed else self.state.rows_on_screen.parts()
+        fields = roles_in(self.state.cells_of(part.top, part.lines) for _, part in parts)
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...] | None:

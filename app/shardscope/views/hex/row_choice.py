@@ -1,19 +1,64 @@
-"""Choice of the bytes per row: its menu, and the value that follows from the path."""
+"""Bytes per row: automatic, a number, or the record under the caret; their menu."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QInputDialog, QMenu
 
 from shardcore import Node
+from shardcore.model.details import record_size
 from shardscope.session.words import cut_middle
+from shardscope.views.hex.grid import AUTOMATIC
 from shardscope.views.hex.layout import MAX_WIDTH
-from shardscope.views.hex.row_fit import AUTOMATIC
 from shardscope.views.hex.state import HexState
-from shardscope.views.hex.width import CHOICES, DEFAULT, RowMode, RowWidth, record_of, table_record_of
+
+DEFAULT = 16
+"""Bytes per row by default; fewer if they do not fit."""
+
+
+class RowMode(Enum):
+    AUTO = "auto"
+    FIXED = "fixed"
+    RECORD = "record"
+
+
+@dataclass(frozen=True)
+class RowWidth:
+    mode: RowMode
+    width: int = DEFAULT
+
+    @property
+    def text(self) -> str:
+        return f"{self.width} bytes" if self.mode is RowMode.FIXED else self.mode.value.capitalize()
+
+
+CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
+"""Values that the menu offers, besides the record and any other number."""
+
+
+def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
+    for node in reversed(path[1:]):
+        if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
+            return node.span.size, node.span.start
+    return None
+
+
+def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None:
+    for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
+        size = record_size(table)
+        if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:
+            return size, _kind_of(row.name) or "record"
+    return None
+
+
+def _kind_of(name: str) -> str:
+    return name.strip("[]").rstrip("0123456789.,").rstrip()
+
 
 _LONGEST = 16
 

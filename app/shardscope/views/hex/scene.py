@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shardcore import Section, Span
+from shardcore import Node, Section, Span
+from shardcore.model.children import RowRange
+from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
+from shardcore.operations.search import Pattern
 from shardscope.session.highlights import Arrow, Light
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
@@ -16,6 +19,19 @@ from shardscope.views.hex.layout import ScreenRows
 
 Range = tuple[int, int]
 """Bytes, half-open."""
+
+
+def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
+    inside = [node for node in path if node.span.source == source and node.span.size]
+    if len(inside) < 2:
+        return ()
+    field, around = inside[-1], inside[-2]
+    frames = [(field.span.start, field.span.stop)]
+    # The whole source is no record, nor is a table, nor are a thousand rows of it.
+    table = record_size(around) is not None or isinstance(around.children, RowRange)
+    if len(inside) > 2 and not table and around.span != field.span:
+        frames.append((around.span.start, around.span.stop))
+    return tuple(frames)
 
 
 @dataclass(frozen=True)
@@ -37,6 +53,7 @@ class HexScene:
     letters: bool
     frames: Sequence[Range] = ()
     hits: Sequence[Range] = ()
+    patterns: Sequence[Pattern] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
     proposed: Proposed | None = None
     lights: Sequence[Light] = ()
@@ -44,3 +61,5 @@ class HexScene:
     sandboxed: Sandboxed | None = None
     notes: Sequence[Note] = ()
     half: bool = False
+    record: Range | None = None
+    """The record under the pointer."""

@@ -1,9 +1,11 @@
-"""The search bar: bytes with wildcards, text and numbers; next, previous, all; what was searched before."""
+"""Search in a hex panel: its bar with what was searched before, its jobs, hits on bytes and on the overview."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -21,14 +23,30 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Source, Span, UsageError
+from shardcore import Cancelled, Shard, Source, Span, UsageError
+from shardcore.model.number_words import plural
 from shardcore.model.text import shown
-from shardcore.operations.search import NextHit, Pattern, find_next, parse_hex, parse_numbers, parse_text, search
+from shardcore.operations.search import (
+    MAX_HITS,
+    MAX_PATTERN,
+    ContentHit,
+    NextHit,
+    Pattern,
+    find_next,
+    parse_hex,
+    parse_numbers,
+    parse_text,
+    search_contents,
+)
 from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
-from shardscope.session.jobs import Job
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.pages import PageCache
+from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, offset_words
+from shardscope.views.hex.overview import Overview
+from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 
@@ -44,35 +62,23 @@ class SearchHistory(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.entries: list[Entry] = []
-        self._at = -1
-        self._typed: Entry = ("", "")
-
-    def set_entries(self, entries: Iterable[Entry]) -> None:
-        self.entries = list(entries)[:MOST]
+        self._at = 0
+        self._lines: list[Entry] = []
 
     def add(self, entry: Entry) -> None:
-        self._at = -1
+        self._lines = []
         if self.entries[:1] != [entry]:
             self.entries = [entry, *(other for other in self.entries if other != entry)][:MOST]
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        shown = self._typed if self._at < 0 else self.entries[self._at]
-        if self._at < 0 or now != shown:
+        if not self._lines or now != self._lines[self._at]:
             # Something else was typed: that is the newest, and the latest search comes before it.
-            self._at, self._typed = -1, now
-        to = self._at + by
-        if to < 0 and self._at < 0:
+            self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
+        if not 0 <= self._at + by < len(self._lines):
             return None
-        if to >= len(self.entries):
-            return None
-        self._at = max(to, -1)
-        found = self._typed if self._at < 0 else self.entries[self._at]
-        if found == now and by > 0 and self._at + 1 < len(self.entries):
-            # The latest search is still in the field: the one before it is needed.
-            self._at += 1
-            return self.entries[self._at]
-        return found
+        self._at += by
+        return self._lines[self._at]
 
 
 Parse = Callable[[str], Sequence[Pattern]]
@@ -117,8 +123,10 @@ class SearchBar(QWidget):
         self._selected = selected
         self._pages = pages
         self._agreed = agreed
-        self._job: Job | None = None
-        self._last: NextHit | None = None
+        self._jobs: dict[str, Job] = {}
+        self._last: tuple[NextHit, bool] | None = None
+        self._sought: tuple[str, Sequence[Pattern]] | None = None
+        self._again: deque[bool] = deque()
         self.history = SearchHistory(self)
         self.hits = HitList()
         self.kind = QComboBox()
@@ -131,10 +139,9 @@ class SearchBar(QWidget):
         self.field.setAccessibleName(self.tr("Search"))
         self.field.setToolTip(self.tr("Up and Down bring back what was searched before"))
         self.earlier = self._button("▾", "searchEarlier", self.tr("What was searched before"), self._show_earlier)
-        self.before = self._button(
-            "↑", "searchPrevious", self.tr("Previous (Shift+Enter)"), partial(self._clicked, backward=True)
-        )
-        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self._clicked)
+        previous = self.tr("Previous (Shift+Enter)")
+        self.before = self._button("↑", "searchPrevious", previous, lambda: self.look(backward=True))
+        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self.look)
         self.all = self._button(
             self.tr("List"), "searchList", self.tr("List all hits, and show them on the overview"), self.list_all
         )
@@ -175,7 +182,7 @@ class SearchBar(QWidget):
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
-        self._running(None)
+        self._running("find", None)
 
     def start(self) -> None:
         self.show()
@@ -194,39 +201,50 @@ class SearchBar(QWidget):
         self.left.emit()
 
     def forget(self) -> None:
-        self.cancel()
-        self._last = None
+        self._drop()
         self.hits = HitList()
         self._say("")
         self.patterns_changed.emit(())
 
+    def _drop(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        for job in jobs.values():
+            job.cancel()
+        self._last = self._sought = None
+        self._again.clear()
+        self._running("find", None)
+
     def look(self, *, backward: bool = False) -> None:
-        patterns = self._patterns()
+        patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return
-        span = self._selected()
+        if self._sought != (span.source, patterns):
+            self._drop()
+            self._sought = span.source, patterns
+        if "find" in self._jobs:
+            # It goes on from the hit that is being looked for.
+            self._again.append(backward)
+            return
         start = span.start if backward else span.start + (1 if span.size else 0)
-        all_known = self._knows(span.source, patterns)
 
-        def work(source: Source, job: Job) -> tuple[NextHit | None, HitList | None]:
-            hit = find_next(source, patterns, job.progress, start, backward=backward)
-            if hit is None or all_known or source.size > AT_ONCE:
-                return hit, None
-            # The first hit is not kept waiting for long; of a larger source the list is requested by its button.
-            return hit, self._listed(source, span.source, patterns, job)
+        def work(source: Source, job: Job) -> tuple[NextHit | None, bool]:
+            return find_next(source, patterns, job.progress, start, backward=backward), source.size <= AT_ONCE
 
-        def done(result: tuple[NextHit | None, HitList | None]) -> None:
-            hit, hits = result
-            if hits is not None:
-                self._take(hits)
+        def done(result: tuple[NextHit | None, bool]) -> None:
+            hit, listed = result
             if hit is None:
                 self._say(self.tr("not found in the stored bytes"), wrong=True)
                 return
-            self._last = hit
-            self._tell(hit, backward=backward)
+            self._last = hit, backward
+            self._tell()
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
+            if self._again:
+                self.look(backward=self._again.popleft())
+            elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
+                self._list(span.source, patterns, self._tell)
 
-        self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
+        title = self.tr("Search {0}").format(self.field.text())
+        self._run(partial(self._begin, "find", span.source, title, work, done))
 
     def look_in_contents(self) -> None:
         if patterns := self._patterns():
@@ -234,16 +252,13 @@ class SearchBar(QWidget):
             self.contents_wanted.emit(patterns)
 
     def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        self._running(job)
+        self._running("contents", job)
         self._say(text, wrong=wrong)
 
-    def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
-        return HitList.of(name, self.field.text(), patterns, search(source, patterns, job.progress))
-
-    def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
-        return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
-
-    def _tell(self, hit: NextHit, *, backward: bool) -> None:
+    def _tell(self) -> None:
+        if self._last is None:
+            return
+        hit, backward = self._last
         place = self.tr("at {0}").format(offset_words(hit.span.start))
         number = self.hits.number_at(hit.span.start)
         if number is not None:
@@ -252,33 +267,33 @@ class SearchBar(QWidget):
         around = self.tr("went around the {0}").format(end) if hit.around else ""
         self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
 
-    def _clicked(self, checked: bool = False, *, backward: bool = False) -> None:
-        self.look(backward=backward)
-
     def list_all(self) -> None:
-        patterns = self._patterns()
-        if not patterns:
-            return
-        name = self._selected().source
+        if patterns := tuple(self._patterns()):
+            self._run(partial(self._list, self._selected().source, patterns, self._show_list))
 
-        def work(source: Source, job: Job) -> HitList:
-            return self._listed(source, name, patterns, job)
+    def _list(self, name: str, patterns: Sequence[Pattern], then: Callable[[], None]) -> None:
+        what = self.field.text()
 
         def done(hits: HitList) -> None:
-            self._take(hits)
-            listed = "" if hits.count == len(hits) else self.tr(", the first {0} are listed").format(f"{len(hits):,}")
-            self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
-            self.list_wanted.emit()
+            self.hits = hits
+            self.hits_changed.emit(hits)
+            then()
 
-        self._run(name, self.tr("List {0}").format(self.field.text()), work, done)
+        def work(source: Source, job: Job) -> HitList:
+            return HitList.listed(source, name, what, patterns, job.progress)
 
-    def _take(self, hits: HitList) -> None:
-        self.hits = hits
-        self.hits_changed.emit(hits)
+        self._begin("list", name, self.tr("List {0}").format(what), work, done)
+
+    def _show_list(self) -> None:
+        hits = self.hits
+        listed = "" if hits.count == len(hits) else self.tr(", the first {0} are listed").format(f"{len(hits):,}")
+        self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
+        self.list_wanted.emit()
 
     def cancel(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
+        self._again.clear()
+        for job in self._jobs.values():
+            job.cancel()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -286,7 +301,7 @@ class SearchBar(QWidget):
                 self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
                 return True
             if event.key() == Qt.Key.Key_Escape:
-                self.cancel() if self._job is not None else self.close_bar()
+                self.cancel() if self._jobs else self.close_bar()
                 return True
             if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
                 self._bring(self.history.step(1 if event.key() == Qt.Key.Key_Up else -1, self._entry()))
@@ -319,16 +334,23 @@ class SearchBar(QWidget):
 
     # --- the job ---
 
-    def _run(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+    def _run(self, begin: Callable[[], None]) -> None:
         self.history.add(self._entry())
         self._say("")
-        self._agreed(lambda: self._begin(name, title, work, done))
 
-    def _begin(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+        def go() -> None:
+            self._say(self.tr("searching …"))
+            begin()
+
+        self._agreed(go)
+
+    def _begin(
+        self, kind: str, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]
+    ) -> None:
         def finished(result: Any, error: BaseException | None) -> None:
-            if self._job is not None and self._job is not job:
+            if self._jobs.get(kind) is not job:
                 return
-            self._running(None)
+            self._running(kind, None)
             if isinstance(error, Cancelled):
                 self._say(self.tr("stopped"))
             elif error is not None:
@@ -336,18 +358,20 @@ class SearchBar(QWidget):
             else:
                 done(result)
 
-        self._say(self.tr("searching …"))
-        job = self._pages.read(name, work, key=("search", id(self)), title=title[:60], done=finished)
-        self._running(job)
+        job = self._pages.read(name, work, key=("search", kind, id(self)), title=title[:60], done=finished)
+        self._running(kind, job)
 
-    def _running(self, job: Job | None) -> None:
-        self._job = job
-        self.stop.setVisible(job is not None)
-        self.progress.setVisible(job is not None)
+    def _running(self, kind: str, job: Job | None) -> None:
+        if job is None:
+            self._jobs.pop(kind, None)
+        else:
+            self._jobs[kind] = job
+        self.stop.setVisible(bool(self._jobs))
+        self.progress.setVisible(bool(self._jobs))
         self.progress.setValue(0)
 
     def show_progress(self, job: Job) -> None:
-        if job is self._job and job.total_amount:
+        if job in self._jobs.values() and job.total_amount:
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 
     def _patterns(self) -> Sequence[Pattern]:
@@ -381,3 +405,104 @@ class SearchBar(QWidget):
         if len(text) == 1:
             button.setFixedWidth(_SIGN)
         return button
+
+
+class Searching(QObject):
+    def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
+        super().__init__(state)
+        self._session = session
+        self._state = state
+        self._overview = overview
+        self.bar = SearchBar(lambda: state.selection.span, state.pages, agreed=self._when_agreed)
+        self.bar.found.connect(session.select_span)
+        self.bar.hits_changed.connect(self._mark_hits)
+        self.bar.patterns_changed.connect(self._mark_patterns)
+        self.bar.contents_wanted.connect(self._look_in_contents)
+        self._contents, self._at, self._rest = HitList(), 0, ""
+        session.opened.connect(self._opened)
+        session.jobs.changed.connect(self.bar.show_progress)
+
+    def again(self, *, backward: bool) -> None:
+        if self.bar.field.text():
+            self.bar.show()
+            self.bar.look(backward=backward)
+        else:
+            self.bar.start()
+
+    def find_these(self) -> None:
+        span = self._state.selection.span
+        data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
+        if data is None or span.size > MAX_PATTERN:
+            told = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
+            self._session.say(told, failed=True)
+        elif data:
+            self.bar.look_for("Hex", data.hex(" "))
+
+    def _opened(self) -> None:
+        self._contents = HitList()
+
+    def _look_in_contents(self, patterns: Sequence[Pattern]) -> None:
+        self._session.with_index(self.tr("Searching the contents"), lambda: self._begin_contents(patterns))
+
+    def _begin_contents(self, patterns: Sequence[Pattern]) -> None:
+        if self._contents.contents and tuple(self._contents.patterns) == tuple(patterns):
+            self._go_to((self._at + 1) % len(self._contents))
+            return
+        what, unreadable, found = self.bar.field.text(), set[int](), list[ContentHit]()
+
+        def work(shard: Shard, job: Job) -> None:
+            if not shard.loaded:
+                shard.load_index(job.progress)
+            hits = search_contents(shard, patterns, job.progress, unreadable=lambda row, _: unreadable.add(row))
+            found.extend(islice(hits, MAX_HITS))
+
+        def take(*, stopped: bool = False) -> None:
+            passed = self.tr("; {0} cannot be read").format(plural(len(unreadable), "object")) if unreadable else ""
+            self._rest = passed + (self.tr("; stopped") if stopped else "")
+            self._contents = HitList.of_contents(what, patterns, found)
+            if found:
+                self.bar.hits_changed.emit(self._contents)
+                self.bar.list_wanted.emit()
+                self._go_to(0)
+            else:
+                told = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
+                self.bar.show_contents(None, told + self._rest, wrong=True)
+
+        job = self._session.ask(
+            work,
+            lambda _: take(),
+            failed=lambda error: self.bar.show_contents(
+                None, self.tr("stopped: {0}").format(plain_words(error)), wrong=True
+            ),
+            stopped=lambda: take(stopped=True),
+            key=("search contents", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+            title=self.tr("Search contents"),
+        )
+        self.bar.show_contents(job, self.tr("searching the contents …"))
+
+    def _go_to(self, number: int) -> None:
+        self._at, hit = number, self._contents.contents[number]
+        at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
+        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
+        self.bar.show_contents(None, f"{told} · {hit.pattern.name}{self._rest}")
+        if hit.span is not None:
+            self._session.select_span(hit.span)
+        else:
+            self._session.select_row(hit.row)
+
+    def _when_agreed(self, go: Callable[[], object]) -> None:
+        shard = self._session.shard
+        source = shard.source if shard is not None and not self._state.name else None
+        size = missing_of(source) if source is not None else 0
+        self._session.when_agreed("Searching the whole file", size, go)
+
+    def _mark_hits(self, hits: HitList) -> None:
+        if hits.source == self._state.name and not hits.contents:
+            self._overview.set_hits(hits.on_a_strip.tolist())
+
+    def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:
+        if tuple(patterns) != tuple(self._state.patterns):
+            self._overview.set_hits(())
+        self._state.set_patterns(patterns)

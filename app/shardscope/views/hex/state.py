@@ -13,25 +13,24 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QPointF, QRectF, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
+from shardcore import Finding, Node, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardcore.teaching.lessons.secrets import NOTHING, Secrets
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
-from shardscope.session.marks import Mark, Marks
+from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.sections import sections_in
-from shardscope.views.hex.cells import ByteCells, failed_in, gather, roles_in, run_at
+from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
 from shardscope.views.hex.folds import RowFolds
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import AUTOMATIC, HexGrid, HexPart, RowRule
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
 from shardscope.views.hex.proposed import with_new
-from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
-from shardscope.views.hex.scene import HexScene, HexSelection, Range
+from shardscope.views.hex.scene import HexScene, HexSelection, Range, frames_of
 from shardscope.views.hex.scroll import RowScroller
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
@@ -40,38 +39,17 @@ MOST = 2000
 """Hits on one screen that are marked."""
 
 
-def hits_in(
-    pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int, size: int
-) -> tuple[Range, ...]:
-    if not patterns or stop <= start:
-        return ()
+def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
     # A page that is missing parts the bytes.
-    for first, last in _loaded(pages, name, max(start - reach, 0), min(stop + reach, size)):
-        data = pages.bytes_at(name, first, last)
-        if data is None:
-            continue
-        offsets, which = find_any(data, patterns)
+    for begin, end in pages.loaded(name):
+        first = max(start - reach, begin)
+        offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
         for offset, number in zip((offsets + first).tolist(), which.tolist(), strict=True):
-            end = offset + patterns[number].size
-            if end > start and offset < stop:
-                found.append((offset, end))
+            if (until := offset + patterns[number].size) > start and offset < stop:
+                found.append((offset, until))
     return tuple(found[:MOST])
-
-
-def _loaded(pages: PageCache, name: str, start: int, stop: int) -> list[Range]:
-    stretches: list[Range] = []
-    for number in range(start // PAGE, -(-stop // PAGE)):
-        first, last = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
-        page = pages.get(name, number)
-        if page is None or page.stop < last:
-            continue
-        if stretches and stretches[-1][1] == first:
-            stretches[-1] = (stretches[-1][0], last)
-        else:
-            stretches.append((first, last))
-    return stretches
 
 
 class ByteEdits(Protocol):
@@ -98,6 +76,8 @@ class HexState(QObject):
     """The offset on which Return was pressed."""
     changed = Signal()
     """The screen is to be painted again."""
+    rows_changed = Signal(object)
+    """The rows of some bytes, a `Range` or None, are to be painted again."""
     layout_changed = Signal()
     """Layout and grid are new ones."""
     looks_changed = Signal()
@@ -113,7 +93,8 @@ class HexState(QObject):
         self.sections: Sequence[Section] = ()
         self.marks = Marks()
         self.part = HexPart.HEX
-        self.hover: tuple[int, int] | None = None
+        self.hover: Range | None = None
+        self.record: Range | None = None
         self.letters = False
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
@@ -126,8 +107,8 @@ class HexState(QObject):
         self.edits: ByteEdits | None = None
         self.beside = 0.0
         self.folding = True
-        self.folds = RowFolds(pages, self._cut)
-        self._unfolded: set[int] = set()
+        self.folds = RowFolds(pages, self._edges, self._measured)
+        self._opens = True
         self._half_at = -1
         self._early: list[int] = []
         self.layout = HexLayout(0)
@@ -179,7 +160,7 @@ class HexState(QObject):
         return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> HexScene:
-        span, start, stop = self._span, *self.visible_bytes
+        span, (start, stop), stretches = self._span, self.visible_bytes, self.stretches
         return HexScene(
             rows=self.rows_on_screen,
             sections=self.sections,
@@ -188,11 +169,13 @@ class HexState(QObject):
             focused=focused,
             part=self.part,
             hover=self.hover,
+            record=self.record,
             marks=self.marks,
             letters=self.letters,
             frames=self.frames,
             hits=self._hits(),
-            failed=failed_in(self.pages, self.name, start, stop),
+            patterns=self.patterns,
+            failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
             proposed=about(self.proposed, self.name),
             lights=lights_in(self.lights, self.name),
             arrows=arrows_in(self.arrows, self.name),
@@ -201,16 +184,9 @@ class HexState(QObject):
             half=self.half,
         )
 
-    def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
-        return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
-
     def _hits(self) -> tuple[Range, ...]:
-        size, parts = self.layout.size, self.stretches if self.patterns else ()
-        found = (hits_in(self.pages, self.name, self.patterns, *part, size) for part in parts)
+        found = (hits_in(self.pages, self.name, self.patterns, *part) for part in self.stretches if self.patterns)
         return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
-
-    def marks_at(self, offset: int) -> list[Mark]:
-        return self.marks.at(offset)
 
     def notes_at(self, offset: int) -> list[Note]:
         return notes_in(self.notes, offset, offset + 1)
@@ -219,9 +195,9 @@ class HexState(QObject):
         self.name, self.sections = name, tuple(sections)
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
-        self.hover = None
+        self.hover = self.record = None
         self.frames = ()
-        self._unfolded.clear()
+        self.folds.opened.clear()
         self.marks = Marks()
         self.notes = ()
         self._scroller.top = 0
@@ -284,7 +260,7 @@ class HexState(QObject):
     def set_folding(self, wanted: bool) -> None:
         line = self._caret_line
         self.folding = wanted
-        self._unfolded.clear()
+        self.folds.opened.clear()
         self._fold_anew(line)
 
     def _fold_anew(self, line: int) -> None:
@@ -296,7 +272,7 @@ class HexState(QObject):
         fold = self.folds.at(self.layout.row_of(offset))
         if fold is None:
             return False
-        self._unfolded.add(self.layout.row_start(fold.start + 1))
+        self.folds.opened.add(self.layout.row_start(fold.start + 1))
         top = self.top_row
         self._look_otherwise()
         self._scroller.go(top)
@@ -304,18 +280,22 @@ class HexState(QObject):
 
     def _show_row(self, offset: int) -> None:
         fold = self.folds.at(self.layout.row_of(offset))
-        if fold is not None and self.layout.row_of(offset) > fold.start:
+        if self._opens and fold is not None and self.layout.row_of(offset) > fold.start:
             self.unfold(offset)
 
-    def _cut(self, start: int, stop: int) -> bool:
+    def _measured(self) -> None:
+        self._show_row(self._caret)
+        self._look_otherwise()
+
+    def _edges(self, start: int, stop: int) -> list[int] | None:
         if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
-            return True
+            return None
         edges = [section.start for section in sections_in(self.sections, start, stop)]
         for mark in self.marks.inside(start, stop):
             edges += [mark.start, mark.stop]
         for note in notes_in(self.notes, start, stop):
             edges += [note.span.start, note.span.stop]
-        return any(start < edge < stop for edge in (*edges, *self._unfolded))
+        return edges
 
     # --- looks ---
 
@@ -327,11 +307,27 @@ class HexState(QObject):
         self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
         self._relayout(self.layout.size)
 
-    def set_hover(self, run: tuple[int, int] | None) -> None:
-        if run != self.hover:
-            self.hover = run
-            self.hovered.emit(Span(self.name, *run) if run is not None else None)
-            self.changed.emit()
+    def set_hover(self, run: Range | None) -> None:
+        if run == self.hover:
+            return
+        for part in (self.hover, run):
+            self.rows_changed.emit(part)
+        self.hover = run
+        self.hovered.emit(Span(self.name, *run) if run is not None else None)
+        if run is None:
+            self._set_record(None)
+        elif self.record is None or not self.record[0] <= run[0] < self.record[1]:
+            take = partial(self._take_record, self.name, run)
+            self.pages.explain(self.name, run[0], take, key=("hover", id(self)))
+
+    def _take_record(self, name: str, run: Range, path: tuple[Node, ...]) -> None:
+        if (name, run) == (self.name, self.hover):
+            self._set_record(next(reversed(frames_of(path, name)), None))
+
+    def _set_record(self, record: Range | None) -> None:
+        for part in (self.record, record) if record != self.record else ():
+            self.rows_changed.emit(part)
+        self.record = record
 
     # --- selection ---
 
@@ -339,6 +335,7 @@ class HexState(QObject):
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        self._opens = True
         self._show_row(start)
         if reveal:
             self.reveal(start)
@@ -386,8 +383,10 @@ class HexState(QObject):
     def scroll_across(self, steps: float) -> None:
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
-    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
-        self._half_at = -1
+    def move_caret(
+        self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True
+    ) -> None:
+        self._half_at, self._opens = -1, opens
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
         if not extend:
@@ -552,14 +551,13 @@ class HexState(QObject):
 
     def _request(self) -> None:
         self._soon.start()
-        start, stop = self.visible_bytes
-        if stop > start:
-            self.pages.want(
-                self.name, start // PAGE, (stop - 1) // PAGE, ahead=self._ahead, pages=-(-self.layout.size // PAGE)
-            )
+        numbers = {number for start, stop in self.stretches for number in range(start // PAGE, -(-stop // PAGE))}
+        if numbers:
+            self.pages.want(self.name, sorted(numbers), ahead=self._ahead, pages=-(-self.layout.size // PAGE))
+        self.folds.measure(self.rows_on_screen)
 
     def _scrolled(self) -> None:
-        self.hover = None
+        self.hover = self.record = None
         self._request()
         self.changed.emit()
 

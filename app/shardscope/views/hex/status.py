@@ -1,21 +1,74 @@
-"""Selection in the status line: offset and length, decimal and hex, and the name of the bytes."""
+"""What a byte or a selection is: its tooltip, and its offset, length and name in the status line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
 from shardcore.model.number_words import long_size, plural
+from shardcore.model.text import shown_lines, without_marks
+from shardcore.operations.notes import Note
 from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
-from shardscope.session.words import headline, offset_words
-from shardscope.views.hex.tip import path_text
+from shardscope.session.marks import Mark
+from shardscope.session.sections import section_at, sections_in
+from shardscope.session.words import cut_end, cut_middle, grouped, headline, offset_words, range_words, span_words
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.flag import BOOKMARK, FLAG
+from shardscope.widgets.plain_text import tip
+
+_WIDTH = 340
+_MOST_MARKS = 3
+_LONGEST = 160
+
+
+def tip_text(
+    offset: int,
+    path: Sequence[Node],
+    sections: Sequence[Section],
+    marks: Sequence[Mark],
+    notes: Sequence[Note] = (),
+) -> str:
+    lines = [f"<b>{escape(path_text(path, offset, sections))}</b>"]
+    if path:
+        node = path[-1]
+        if said := headline(node):
+            lines.append(escape(cut_end(said, _LONGEST)))
+        if node.doc:
+            lines.append(f"<i>{escape(grouped(without_marks(node.doc)))}</i>")
+        if node.error:
+            lines.append(f"⚠ {escape(grouped(node.error))}")
+        lines.append(escape(span_words(node.span)))
+    else:
+        section = section_at(sections, offset)
+        if section is not None:
+            if section.doc:
+                lines.append(f"<i>{escape(grouped(without_marks(section.doc)))}</i>")
+            lines.append(escape(range_words(section.start, section.stop)))
+    lines.append(f"byte {offset_words(offset)}")
+    lines += [f"⚠ {escape(cut_end(grouped(mark.message), _LONGEST))}" for mark in marks[:_MOST_MARKS]]
+    texts = [cut_end(shown_lines(note.text) or BOOKMARK, _LONGEST) for note in notes[:_MOST_MARKS]]
+    lines += [f"{FLAG} {escape(text)}".replace("\n", "<br>") for text in texts]
+    return f"<table width={_WIDTH}><tr><td>{'<br>'.join(lines)}</td></tr></table>"
+
+
+def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
+    if len(path) > 1:
+        return " › ".join(cut_middle(node.name) for node in path[1:])
+    section = section_at(sections, offset)
+    if section is not None:
+        return section.name
+    return path[0].name if path else "bytes"
+
 
 VALUE = 220
 """Pixels that what the bytes mean may request; it takes more where there is more."""
+
+MOST = 3
+"""Sections of a selection that are named; more are counted, and listed in the tooltip."""
 
 
 class HexStatus(QWidget):
@@ -41,7 +94,9 @@ class HexStatus(QWidget):
         offset = hidden(offset_words(span.start), Aspect.OFFSET)
         self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
         self.length.setText(hidden(plural(span.size, "byte"), Aspect.SIZE) if size else "")
-        self.value.tell(hidden(_value(self.secrets.path(path), span, sections)) if size else "")
+        names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
+        self.value.setToolTip(tip(hidden("\n".join(names))) if len(names) > 1 else self.value.accessibleDescription())
+        self.value.tell(hidden(_value(self.secrets.path(path), span, names)) if size else "")
         self.whole.setText(hidden(long_size(size), Aspect.SIZE))
         self._give_room()
 
@@ -69,8 +124,10 @@ class HexStatus(QWidget):
         return label
 
 
-def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
+def _value(path: Sequence[Node], span: Span, names: Sequence[str]) -> str:
+    if len(names) > 1 and (len(path) < 2 or not path[-1].span.holds(span)):
+        return ", ".join(names) if len(names) <= MOST else plural(len(names), "section")
     if len(path) > 1:
         said = headline(path[-1])
         return f"{path[-1].name}: {said}" if said else path[-1].name
-    return path_text(path, span.start, sections)
+    return names[0] if names else path_text(path, span.start, ())

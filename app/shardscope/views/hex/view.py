@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 from shardscope.session.pages import PageCache
 from shardscope.views.hex import input as hex_input
 from shardscope.views.hex.accessible import HexAccessibility, HexAccessible
-from shardscope.views.hex.field_column import WISH, FieldColumn
-from shardscope.views.hex.fields import FieldNames
+from shardscope.views.hex.field_column import WISH, FieldColumn, FieldNames
 from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
+from shardscope.views.hex.scene import Range
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
 from shardscope.widgets.accessible_roles import install_roles
@@ -42,6 +42,7 @@ class HexView(QAbstractScrollArea):
         self._mouse = HexMouse(self.state, self.column)
         self._mouse.chosen.connect(self.field_chosen)
         self.state.changed.connect(self.viewport().update)
+        self.state.rows_changed.connect(self._update_rows)
         self.state.layout_changed.connect(self._make_painter)
         self.state.looks_changed.connect(self._forget)
         self.state.view_changed.connect(self._ask_names)
@@ -98,6 +99,13 @@ class HexView(QAbstractScrollArea):
 
     def _forget(self) -> None:
         self._painter.forget()
+
+    def _update_rows(self, part: Range | None) -> None:
+        grid = self.state.grid
+        if blocks := list(grid.blocks(*part, self.state.rows_on_screen)) if part is not None else []:
+            top, bottom = round(grid.row_y(blocks[0].row)), round(grid.row_y(blocks[-1].last))
+            # Frames are painted around their rows.
+            self.viewport().update(0, top - 2, self.viewport().width(), bottom - top + 4)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.paints += 1

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
+    QGuiApplication,
     QImage,
     QKeyEvent,
     QKeySequence,
@@ -20,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QApplication,
+    QButtonGroup,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -38,6 +42,7 @@ from shardcore import (
     Content,
     LimitExceeded,
     ObjectRef,
+    PictureContent,
     Shard,
     ShardError,
     SourceError,
@@ -48,6 +53,7 @@ from shardcore import (
     member_content,
 )
 from shardcore.model.number_words import plural, size_text
+from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
@@ -64,9 +70,8 @@ from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
-from shardscope.views.preview.picture_view import PictureView
+from shardscope.views.preview.plane import PlaneView, ZoomBar
 from shardscope.views.preview.rows_view import RowsView
-from shardscope.views.preview.scope_switch import ScopeSwitch
 from shardscope.views.preview.text_view import TextView
 from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
@@ -75,6 +80,108 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.while_visible import WhileVisible
+
+
+class PictureView(ContentView):
+    label = "Picture"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.plane = PlaneView()
+        self.bar = ZoomBar(self.plane)
+        self.keys = self.plane
+        self._pixels: NDArray[np.uint8] = np.zeros((0, 0, 4), np.uint8)
+        self._about = ""
+        self._size = 0
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.plane, 1)
+        column.addWidget(self.bar)
+        self.plane.pointed.connect(self._point)
+        self.plane.chosen.connect(self._choose)
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, PictureContent) and content.complete and not content.note
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> NDArray[np.uint8]:
+        assert isinstance(content, PictureContent)
+        return picture_pixels(shard, content)
+
+    def show_preview(self, preview: Preview) -> None:
+        one = preview.content
+        assert isinstance(one, PictureContent)
+        # The image has no bytes of its own.
+        self._pixels = preview.prepared
+        rows, columns, _ = self._pixels.shape
+        image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
+        words = [f"{columns:,} × {rows:,}", one.mode]
+        if one.frames > 1:
+            words.append(self.tr("{0} frames").format(f"{one.frames:,}"))
+        self._about, self._size = " · ".join(filter(None, words)), len(one.data)
+        self.plane.set_mark(None)
+        self.plane.show_image(image)
+        self.bar.tell(self._about)
+
+    def copy(self) -> bool:
+        QGuiApplication.clipboard().setImage(self.picture())
+        return True
+
+    def picture(self) -> QImage:
+        return self.plane.image.copy()
+
+    def value_at(self, x: int, y: int) -> str:
+        red, green, blue, alpha = (int(value) for value in self._pixels[y, x])
+        faint = self.tr(", alpha {0}").format(alpha) if alpha < 255 else ""
+        return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"
+
+    def _point(self, x: int, y: int) -> None:
+        self.bar.tell(self.value_at(x, y) if x >= 0 else self._about)
+        self.pointed.emit(0, self._size if x >= 0 else 0)
+
+    def _choose(self, x: int, y: int) -> None:
+        self.bar.tell(self.value_at(x, y))
+        self.chosen.emit(0, self._size)
+
+
+class ScopeSwitch(QWidget):
+    changed = Signal(bool)
+    """Choice of a scope: true for the whole volume, false for the selected chunk."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewScope")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        group = QButtonGroup(self)
+        self.chunk = self._button("previewChunk", self.tr("Chunk"))
+        self.volume = self._button("previewVolume", self.tr("Volume"))
+        for button in (self.chunk, self.volume):
+            group.addButton(button)
+            row.addWidget(button)
+        self.chunk.setChecked(True)
+        self.volume.toggled.connect(self.changed)
+        self.hide()
+
+    def _button(self, name: str, text: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        return button
+
+    @property
+    def whole(self) -> bool:
+        return self.volume.isChecked()
+
+    def offer(self, there: bool, *, whole: bool) -> None:
+        self.setVisible(there)
+        (self.volume if there and whole else self.chunk).setChecked(True)
+
 
 VIEWS: tuple[type[ContentView], ...] = (
     ArrayView,

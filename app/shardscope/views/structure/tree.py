@@ -478,6 +478,15 @@ class StructureTree(QTreeView):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._size_columns()
+        self._bring_in(event.oldSize().height())
+
+    def _bring_in(self, height: int) -> bool:
+        """Scroll to the current row if only a part of it is seen; return whether its middle was within the height."""
+        row = self.visualRect(self.currentIndex())
+        seen = row.isValid() and 0 <= row.center().y() < height
+        if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):
+            self.scrollTo(self.currentIndex())
+        return seen
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
@@ -596,7 +605,7 @@ class StructureTree(QTreeView):
             parent = parent.parent()
         command = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, command)
-        if not self.viewport().rect().contains(self.visualRect(index).center()):
+        if not self._bring_in(self.viewport().height()):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._return_to_top()
         self._following = False

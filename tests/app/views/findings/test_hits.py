@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from shardcore import Span
-from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_text, search_contents
+from shardcore import BytesSource, Span
+from shardcore.operations.search import MAX_HITS, Hits, parse_hex, parse_numbers, parse_text, search_contents
 from shardcore.teaching import assets
-from shardscope.session.hit_list import HitList
+from shardscope.session.hit_list import HitList, thinned
 from shardscope.session.session import Session
 from shardscope.views.findings.hits import HitsTable
 from tests.app.conftest import open_in
@@ -87,13 +87,16 @@ def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> No
 
 
 def test_a_strip_gets_no_more_hits_than_it_can_show() -> None:
-    """Few hits are all on the strip; of very many one for each 4,096th of the source."""
-    few = HitList.of("", "x", (parse_hex("00"),), Hits((9, 3), 2, 1, (0, 0)))
-    assert few.on_a_strip(100) == [3, 9]
-    assert (few.number_at(9), few.number_at(4)) == (1, None)
-    offsets = np.random.default_rng(7).integers(0, 10**9, 50_000)
-    many = HitList.of("", "x", (parse_hex("00"),), Hits(tuple(offsets.tolist()), 50_000, 0, (0,) * 50_000))
-    strip = many.on_a_strip(10**9)
-    assert 4000 < len(strip) <= 4098
+    """Few hits are all on the strip; of very many the first and the last in each 4,096th, beyond those listed, too."""
+    patterns = (parse_hex("61"),)
+    few = HitList.listed(BytesSource(b"..a.a"), "", "x", patterns, lambda *_: None)
+    assert few.on_a_strip.tolist() == few.offsets.tolist() == [2, 4]
+    assert (few.number_at(4), few.number_at(3)) == (1, None)
+    offsets = np.sort(np.random.default_rng(7).integers(0, 10**9, 50_000))
+    strip = thinned(offsets, 10**9).tolist()
+    assert 8000 < len(strip) <= 8196
     assert strip == sorted(strip)
     assert set(strip) <= set(offsets.tolist())
+    size = 3 * MAX_HITS
+    many = HitList.listed(BytesSource(b"a" * size), "", "x", patterns, lambda *_: None)
+    assert (len(many), many.count, int(many.on_a_strip[-1])) == (MAX_HITS, size, size - 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Finding, Runs, Severity, Span
+from shardcore.operations.search import parse_hex
 from shardscope.session.pages import PAGE, BytePage, PageCache
-from shardscope.views.hex.folds import REACH, folds_of
+from shardscope.views.hex.folds import REMOTE, fold_words, folds_of, hits_inside
 from shardscope.views.hex.layout import HexLayout, ScreenRows
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.view import HexView
@@ -136,21 +139,108 @@ def test_scrolling_goes_by_lines(view: HexView) -> None:
     assert state.rows_on_screen.folds[0] == range(20, FOLD.stop)
 
 
-def test_pages_that_come_move_nothing(qtbot: QtBot, pages: PageCache) -> None:
-    """A source of zeros folds over its pages as they come, reads a bounded number of them, and stays where it is."""
-    reader = SampleReader(BytesSource(bytes(200 * PAGE)))
-    pages.use(reader)
-    view = HexView(pages)
-    qtbot.addWidget(view)
-    view.resize(900, 500)
-    view.state.set_source("", 200 * PAGE)
-    view.show()
-    view.state.scroll_to(50 * PAGE + 160)
-    top = view.state.top_row
-    reach = REACH * PAGE // 16
-    qtbot.waitUntil(lambda: len(pages.loaded("")) > 0 and view.state.visible_bytes[1] > (49 + REACH) * PAGE)
+@pytest.fixture
+def zeros(qtbot: QtBot, pages: PageCache) -> Callable[..., HexView]:
+    """Makes a view of a source with zeros between some other bytes."""
+
+    def make(size: int, *, near: bool = True, width: int = 16, end: int = 160) -> HexView:
+        other = (bytes(range(1, 161)) * 100)[:end]
+        source = BytesSource(other + bytes(size - 2 * end) + other)
+        source.near = near
+        pages.use(SampleReader(source))
+        view = HexView(pages)
+        qtbot.addWidget(view)
+        view.resize(900, 500)
+        view.state.set_source("", size)
+        view.state.set_row_width(width)
+        view.show()
+        return view
+
+    return make
+
+
+@pytest.mark.parametrize("width", [16, 40])
+def test_a_long_fold_states_all_of_its_rows(qtbot: QtBot, zeros: Callable[..., HexView], width: int) -> None:
+    """They are counted beside, however many there are; few pages are kept, and Page Down goes past it."""
+    size, end = 200 * PAGE, 4000
+    view = zeros(size, width=width, end=end)
+    fold = range(-(-end // width), (size - end) // width)
+    state = view.state
+    state.select(Span("", end - 1, end))
+    qtbot.waitUntil(lambda: state.rows_on_screen.folds == (fold,))
+    assert not state.rows_on_screen.more
+    assert state.rows_on_screen.lines == state.page_rows
+    assert sum(stop - start for start, stop in state.pages.loaded("")) <= 4 * PAGE
+    qtbot.keyClick(view, Qt.Key.Key_PageDown)
+    assert state.selection.caret >= size - end
+    qtbot.keyClick(view, Qt.Key.Key_PageUp)
+    assert state.selection.caret == end - 1
+    assert state.rows_on_screen.folds == (fold,)
+    state.scroll_to(50 * PAGE + 160)
+    top = state.top_row
     qtbot.wait(50)
-    assert view.state.top_row == top
-    assert view.state.rows_on_screen.folds[0].start == top
-    assert len(view.state.rows_on_screen.folds[0]) <= reach + PAGE // 16
-    assert sum(stop - start for start, stop in pages.loaded("")) <= (2 * REACH + 4) * PAGE
+    assert state.top_row == top
+    assert state.rows_on_screen.folds == (range(top, fold.stop),)
+    state.select(Span("", 100 * PAGE, 100 * PAGE + 1))
+    assert not state.rows_on_screen.folds
+
+
+def test_a_fold_of_a_remote_source_goes_on(qtbot: QtBot, zeros: Callable[..., HexView]) -> None:
+    """It says how many rows there are at least, nothing follows before it is known, and Page Down goes past it."""
+    view = zeros(200 * PAGE, near=False)
+    state = view.state
+    qtbot.waitUntil(lambda: len(state.rows_on_screen.folds[:1]) == 1)
+    reader = state.pages._from
+    assert isinstance(reader, SampleReader)
+    most = (PAGE + REMOTE) // 16
+    qtbot.waitUntil(lambda: len(state.rows_on_screen.folds[0]) == most - 10)
+    rows = state.rows_on_screen
+    assert (rows.more, rows.lines) == (True, 11)
+    spoken = QAccessible.queryAccessibleInterface(view)
+    state.move_caret(160)
+    assert spoken.text(QAccessible.Text.Value) == f"000000a0  at least {most - 10:,} rows of 00"
+    qtbot.keyClick(view, Qt.Key.Key_PageDown)
+    assert state.layout.row_of(state.selection.caret) >= most
+    qtbot.waitUntil(lambda: len(state.rows_on_screen.folds) == 1 and state.rows_on_screen.folds[0].stop > most)
+    qtbot.waitUntil(lambda: not state.pages._jobs.open_jobs)
+    assert state.rows_on_screen.more
+    assert max(stop - start for start, stop in reader.reads) <= REMOTE
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert not state.rows_on_screen.folds
+
+
+def test_measuring_ends_with_what_is_shown(qtbot: QtBot, zeros: Callable[..., HexView]) -> None:
+    """A fold that left the screen is not measured on."""
+    view, held = zeros(200 * PAGE, end=4000), threading.Event()
+    state, reader = view.state, view.state.pages._from
+    assert isinstance(reader, SampleReader)
+    reader.failure = lambda start, stop: None if stop - start <= PAGE else bool(held.wait(20)) and None
+    state.select(Span("", 3999, 4000))
+    qtbot.waitUntil(lambda: state.folds._asked is not None)
+    assert state.folds._asked is not None
+    job = state.folds._asked[1]
+    assert state.rows_on_screen.more
+    state.scroll_to(0)
+    assert job.cancelled
+    held.set()
+
+
+def test_a_note_parts_a_fold(qtbot: QtBot, zeros: Callable[..., HexView]) -> None:
+    """The rows before and after it stay folded."""
+    view = zeros(20 * PAGE)
+    state = view.state
+    qtbot.waitUntil(lambda: state.rows_on_screen.folds == (range(10, 20 * 1024 - 10),))
+    state.set_findings([Finding(Severity.NOTE, "x", Span("", 8004, 8006), "not zero")])
+    assert state.rows_on_screen.folds == (range(10, 500), range(501, 20 * 1024 - 10))
+
+
+def test_hits_in_a_fold_are_counted(qtbot: QtBot, zeros: Callable[..., HexView]) -> None:
+    """Its line states them, in a box."""
+    view = zeros(20 * PAGE)
+    qtbot.waitUntil(lambda: view.state.rows_on_screen.folds == (range(10, 20 * 1024 - 10),))
+    before = view.viewport().grab().toImage()
+    view.state.set_patterns([parse_hex("0000")])
+    assert view.viewport().grab().toImage() != before
+    assert hits_inside([parse_hex("0000"), parse_hex("00?0 00 00"), parse_hex("01")], 0, 100) == 97
+    assert hits_inside([parse_hex("01")], 0, 100) == 0
+    assert fold_words(2, 0, hits=29) == "2 rows of 00 · 29 hits"

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
 from shardscope.session.pages import PAGE, PageCache
+from shardscope.session.words import set_decimal
 from shardscope.views.hex.overview import Overview
 from shardscope.widgets import theme
 from shardscope.widgets.picture import write_picture
@@ -123,7 +124,7 @@ def lit(strip: Overview, offset: int) -> bool:
 
 def test_the_line_of_loaded_bytes_is_of_remote_files(qtbot: QtBot, strip: Overview, pages: PageCache) -> None:
     """It is lit below what the rows show without a request: pages in memory, and whole pages that the source holds."""
-    pages.want("", 0, 0)
+    pages.want("", [0])
     qtbot.waitUntil(lambda: bool(pages.loaded("")))
     colours = theme.of(strip)
     assert strip.grab().toImage().pixel(300, strip.height() - 7) == colours.window.rgb(), "local: there is no line"
@@ -210,6 +211,15 @@ def test_the_menu_of_a_section(strip: Overview) -> None:
     assert QGuiApplication.clipboard().text() == f"{OBJECTS}..{TAIL}"
     texts["Schematic"].trigger()
     assert strip.schematic
+
+
+@pytest.mark.usefixtures("in_hexadecimal")
+def test_it_is_read_out_in_the_notation_of_all_offsets(strip: Overview) -> None:
+    """Hexadecimal, or decimal."""
+    strip.set_selection(INDEX, INDEX + 1)
+    assert strip.spoken_value == f"{INDEX:#x} of {SIZE:#x}, index"
+    set_decimal(True)
+    assert strip.spoken_value == f"{INDEX} of {SIZE:,}, index"
 
 
 @pytest.mark.parametrize("name", ["strip.svg", "strip.png"])

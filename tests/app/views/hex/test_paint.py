@@ -38,7 +38,7 @@ def full(qtbot: QtBot, pages: PageCache) -> PageCache:
 def load(qtbot: QtBot, pages: PageCache, size: int) -> None:
     """Wait for all bytes and their runs."""
     last = (size - 1) // PAGE
-    pages.want("", 0, last)
+    pages.want("", range(last + 1))
     qtbot.waitUntil(lambda: all((p := pages.get("", n)) is not None and p.runs is not None for n in range(last + 1)))
 
 

@@ -17,8 +17,8 @@ from shardscope.session.copy_bytes import CopyAs
 from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState, Session
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.row_choice import RowMode, RowWidth
 from shardscope.views.hex.tabs import stored_span
-from shardscope.views.hex.width import RowMode, RowWidth
 from shardscope.widgets import theme
 from tests.app.hex_samples import SampleReader, section
 
@@ -78,6 +78,34 @@ def test_names_of_fields_are_places(qtbot: QtBot, swh: HexPanel, session: Sessio
         swh.address.field.setText(text)
         qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
         assert swh.view.state.selection.caret == offset
+
+
+def test_the_address_field_follows_the_selection(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """What was typed for one object is not there for the next one; without bytes the field is empty."""
+    swh.actions_.goto.trigger()
+    qtbot.keyClicks(swh.address.field, "index+40")
+    qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert swh.address.field.text() == "index+40"
+    swh.address.field.clearFocus()
+    session.select_row(2)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert session.selection.span is not None
+    assert swh.address.field.text() == f"{session.selection.span.start:#x}"
+    session.select_nothing()
+    assert not swh.address.field.text()
+
+
+def test_a_selection_over_sections_names_all_of_them(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """Few are named; many are counted, and named in the tooltip."""
+    names = [one.name for one in swh.state.sections]
+    session.select_span(Span("", 0, 600))
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert swh.status.value.text() == ", ".join(names[:3])
+    swh.state.select_all()
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert swh.status.value.text() == f"{len(names)} sections"
+    assert swh.status.value.toolTip().splitlines() == names
 
 
 def test_mistakes_stay_in_the_address_field(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
@@ -263,7 +291,7 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
         session.verify(Depth.CONTENT)
     assert session.report is not None
     place = next(f.span for f in session.report.findings if f.span is not None)
-    assert panel.view.state.marks_at(place.start)
+    assert panel.view.state.marks.at(place.start)
     assert panel.overview.tip_at(panel.overview.x_of(place.start)).count("⚠")
 
 

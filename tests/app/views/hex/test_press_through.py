@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.goto import GotoNames
-from shardscope.views.hex.address_bar import AddressBar
-from shardscope.views.hex.address_entry import EntryContext
+from shardscope.views.hex.address_bar import AddressBar, EntryContext
 
 
 def test_a_click_beside_the_completions_is_not_lost(qtbot: QtBot) -> None:

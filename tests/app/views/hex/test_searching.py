@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from shardcore import Span
+from shardcore import BytesSource, Span
 from shardcore.teaching import assets
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
@@ -64,6 +65,32 @@ def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Se
     assert swh.search.status.text().startswith("1 of ")
     assert "at 0x48 · u64 big-endian" in swh.search.status.text()
     swh.search.close_bar()
+
+
+def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """Each press is one hit further, also those that come before the first hit is found, or while all are listed."""
+    data = b"..a..a..a..a" + bytes(5_000_000)
+    reader, held = SampleReader(BytesSource(data)), threading.Event()
+    panel.pages.use(reader)
+    panel.view.state.set_source("", len(data))
+    panel.search.found.connect(panel.state.select)
+    reader.failure = lambda start, stop: None if stop - start < len(data) // 2 else bool(held.wait(20)) and None
+    panel.search.look_for("Text", "a")
+    qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)
+    held.set()
+    qtbot.waitUntil(lambda: panel.state.selection.caret == 5)
+    qtbot.waitUntil(lambda: panel.search.status.text().startswith("2 of 4"))
+    panel.search.forget()
+    held.clear()
+    panel.state.move_caret(0)
+    reader.failure = lambda start, stop: None if start < 4_000_000 else bool(held.wait(20)) and None
+    panel.search.look_for("Text", "a")
+    qtbot.waitUntil(lambda: "list" in panel.search._jobs)
+    qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.state.selection.caret == 5)
+    assert "list" in panel.search._jobs
+    held.set()
+    qtbot.waitUntil(lambda: panel.search.status.text().startswith("2 of 4"))
 
 
 def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
@@ -218,6 +218,42 @@ def test_the_field_under_the_pointer_is_framed(qtbot: QtBot, view: HexView) -> N
     assert view.viewport().grab().toImage().pixelColor(edge) == before
 
 
+def test_the_record_under_the_pointer_shows_the_roles_of_its_fields(qtbot: QtBot, view: HexView) -> None:
+    """Its rows are painted once when the pointer comes, and once when it goes; moving inside of it paints no row."""
+    state, canvas = view.state, view._painter.canvas
+    regions: list[QRect] = []
+    key = middle_of(view, INDEX + 5)
+
+    class Regions(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if isinstance(event, QPaintEvent):
+                regions.append(event.rect())
+            return False
+
+    watch = Regions()
+    view.viewport().installEventFilter(watch)
+    qtbot.mouseMove(view.viewport(), middle_of(view, 3))
+    qtbot.waitUntil(lambda: state.record is not None)
+    qtbot.waitUntil(lambda: not state.pages._jobs.open_jobs)
+    QApplication.processEvents()
+    ground = view.viewport().grab().toImage().pixelColor(key - QPoint(0, 8))
+    painted = canvas.painted
+    regions.clear()
+    qtbot.mouseMove(view.viewport(), key)
+    qtbot.waitUntil(lambda: state.record == (INDEX, INDEX + 40))
+    qtbot.waitUntil(lambda: canvas.painted == painted + 4)
+    assert all(rect.height() < 5 * state.grid.row for rect in regions)
+    assert view.viewport().grab().toImage().pixelColor(key - QPoint(0, 8)) != ground
+    for offset in (7, 20, 35):
+        qtbot.mouseMove(view.viewport(), middle_of(view, INDEX + offset))
+    qtbot.waitUntil(lambda: state.hover == (INDEX + 32, INDEX + 40))
+    QApplication.processEvents()
+    assert canvas.painted == painted + 4
+    qtbot.mouseMove(view.viewport(), middle_of(view, INDEX + 45))
+    qtbot.waitUntil(lambda: state.record == (INDEX + 40, INDEX + 80))
+    view.viewport().removeEventFilter(watch)
+
+
 def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:
     """Resting on a byte tells its path, sentence, range and findings; never as markup."""
     view.state.set_findings([Finding(Severity.ERROR, "x.y", Span("", INDEX, INDEX + 4), "bad <key>")])
@@ -255,8 +291,8 @@ def test_findings_of_other_sources_are_not_shown(view: HexView) -> None:
             Finding(Severity.NOTE, "x.w", None, "about the whole"),
         ]
     )
-    assert [mark.message for mark in view.state.marks_at(9)] == ["wrong"]
-    assert view.state.marks_at(16) == []
+    assert [mark.message for mark in view.state.marks.at(9)] == ["wrong"]
+    assert view.state.marks.at(16) == []
     colours = {theme.of(view).error.rgb(), theme.of(view).note.rgb()}
     picture = view.viewport().grab().toImage()
     bottom = round(view.state.grid.row_y(1) - view.state.grid.rounded(1))

@@ -7,8 +7,8 @@ import pytest
 import shardcore
 from shardcore import BytesSource, Node, Shard, Span
 from shardcore.teaching import assets
-from shardscope.views.hex.panel import frames_of
-from shardscope.views.hex.width import record_of, table_record_of
+from shardscope.views.hex.row_choice import record_of, table_record_of
+from shardscope.views.hex.scene import frames_of
 from tests.app.hex_samples import INDEX, SLOT, sample_tree
 
 ROOT = sample_tree()

@@ -21,7 +21,7 @@ from shardscope.session.notes import notes_in
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.tip import tip_text
+from shardscope.views.hex.status import tip_text
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.structure.tree import StructureTree, joined_tip

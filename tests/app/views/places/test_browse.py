@@ -14,8 +14,7 @@ from shardcore.sources.remote.source import RemoteFolder
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.places.browse import UP
-from shardscope.views.places.places import Group, PlacesPanel
+from shardscope.views.places.places import UP, Group, PlacesPanel
 from tests.remote.s3 import Place
 
 

@@ -23,8 +23,7 @@ from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import ArrayView
-from shardscope.views.preview.panel import MOST_TEXT, PreviewPanel
-from shardscope.views.preview.picture_view import PictureView
+from shardscope.views.preview.panel import MOST_TEXT, PictureView, PreviewPanel
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
 from tests.app.views.preview.preview_rig import PreviewRig

@@ -54,6 +54,31 @@ def test_a_narrow_tree_scrolls(qtbot: QtBot, session: Session, data: Path) -> No
     assert "0x1171–0x1378 · 520 bytes" in str(index.data(Qt.ItemDataRole.ToolTipRole))
 
 
+def test_the_selected_row_is_seen_whole(qtbot: QtBot, session: Session, data: Path) -> None:
+    """At every height, also when the tree becomes lower, or its scroll bar takes some of it."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    tree.show()
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+
+    def seen() -> bool:
+        row = tree.visualRect(tree.currentIndex())
+        return row.isValid() and row.top() >= 0 and row.bottom() < tree.viewport().height()
+
+    for height in range(120, 150, 4):
+        tree.resize(500, height)
+        session.select_nothing()
+        session.select_row(height // 4 % 5)
+        qtbot.waitUntil(lambda: session.selection.complete and not session.jobs.open_jobs)
+        qtbot.waitUntil(seen)
+        tree.resize(240, height)
+        qtbot.waitUntil(lambda: tree.horizontalScrollBar().maximum() > 0)
+        qtbot.waitUntil(seen)
+        tree.resize(240, height - 7)
+        qtbot.waitUntil(seen)
+
+
 def test_members_are_the_first_level(qtbot: QtBot, session: Session, data: Path) -> None:
     """Of a data set the tree shows the members first, beside what describes them."""
     tree = StructureTree(session)

@@ -16,8 +16,7 @@ from shardcore.testing import sampled
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.trace.costs import cost_text
-from shardscope.views.trace.outcome import verdict
-from shardscope.views.trace.panel import TracePanel
+from shardscope.views.trace.panel import TracePanel, verdict
 from shardscope.views.trace.parts import Progress
 from shardscope.views.trace.step_card import StepCard, value_text
 from shardscope.widgets import theme

@@ -14,7 +14,7 @@ from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
-from shardscope.views.transfers.request_log.waterfall import RequestTable
+from shardscope.views.transfers.request_log.panel import RequestTable
 from shardscope.views.transfers.transfers import Transfers
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, money_text, seconds_text
 from shardscope.widgets.request_log.model import (
