@@ -1,4 +1,4 @@
-"""As whom, and through which endpoint, remote places are reached: remembered without secrets. No Qt here."""
+"""Connection options by bucket or server, saved without credentials. No Qt here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
-"""Choices that are kept from one start to the next; keys are not among them."""
+"""Options that are saved; credentials are not among them."""
 
 MOST_PLACES = 100
 
@@ -26,13 +26,15 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """Endpoint of an S3-compatible store; an empty `url` is the default of the address that is opened."""
+
     name: str
     url: str
     path_style: bool = False
 
 
 _AS_USUAL = "usual"
-"""Value of a connection without a choice; anonymous requests are a choice."""
+"""Saved value of `who` if no login was chosen; anonymous access is a choice."""
 
 
 ENDPOINTS = (
@@ -43,10 +45,11 @@ ENDPOINTS = (
     Endpoint("Wasabi", "https://s3.wasabisys.com"),
     Endpoint("Backblaze B2", "https://s3.REGION.backblazeb2.com"),
 )
-"""Endpoints to begin with; every other one is typed."""
+"""Endpoints offered by the dialog; others can be typed."""
 
 
 def who_of(options: RemoteOptions | None) -> Who:
+    """Return the identity for requests; without options it is anonymous."""
     if options is None or options.anonymous:
         return Who.ANONYMOUS
     if options.access_key:
@@ -55,6 +58,7 @@ def who_of(options: RemoteOptions | None) -> Who:
 
 
 def place_of(uri: str) -> str:
+    """Return the bucket or server as `scheme://name/`, the key of its options; empty if `uri` is not an address."""
     try:
         address = parse_address(uri)
     except ShardError:
@@ -64,6 +68,7 @@ def place_of(uri: str) -> str:
 
 
 def _unsaid(options: RemoteOptions) -> bool:
+    """Return whether no login was chosen: requests are signed if the AWS configuration has credentials."""
     return options.anonymous is None and not options.profile and not options.access_key
 
 
@@ -74,6 +79,7 @@ def to_json(options: RemoteOptions) -> str:
 
 
 def from_json(text: str) -> RemoteOptions | None:
+    """Return the options written by `to_json`; None if invalid. Options with access keys become anonymous."""
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}
@@ -87,6 +93,7 @@ def from_json(text: str) -> RemoteOptions | None:
 
 
 def way_words(text: str) -> str:
+    """Return saved options for display, such as `profile lab, http://127.0.0.1:9000`; empty if invalid."""
     try:
         found = json.loads(text)
         usual = found.get("who") == _AS_USUAL
@@ -98,21 +105,34 @@ def way_words(text: str) -> str:
 
 
 class Connections:
+    """Connection options by bucket or server. Access keys stay in memory, until the window closes.
+
+    Args:
+        remembered: Saved options as JSON by place, oldest first; copied to `kept`.
+    """
+
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
         self._secret: dict[str, RemoteOptions] = {}
 
     def way_to(self, uri: str) -> RemoteOptions | None:
+        """Return the options for an address; None if none were chosen.
+
+        A bucket keeps its endpoint when its keys are gone, so that its name is not sent to another store.
+        A URL names its server, so options with an endpoint do not apply to it.
+        """
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
 
     @property
     def endpoints(self) -> list[str]:
+        """Endpoint URLs used before, latest first."""
         ways = [from_json(text) for text in reversed(self.kept.values())]
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
     def offered_way(self, uri: str) -> RemoteOptions | None:
+        """Return endpoint, region and addressing of the latest bucket as defaults for a new bucket, or None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
         last = next((text for place, text in reversed(self.kept.items()) if place.startswith("s3://")), "")
@@ -122,13 +142,16 @@ class Connections:
         return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
 
     def is_unplaced(self, uri: str) -> bool:
+        """Return whether a new bucket may be in one of several stores, because other endpoints were used before."""
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
+        """Return whether the place was opened with access keys that are no longer in memory."""
         place = place_of(uri)
         return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
 
     def remember(self, uri: str, options: RemoteOptions) -> None:
+        """Keep the options of a place: complete in memory, without credentials in `kept`."""
         if not (place := place_of(uri)):
             return
         self._secret[place] = options
@@ -143,6 +166,7 @@ class Connections:
 
 
 def _is_bucket(uri: str) -> bool:
+    """Return whether an address names a bucket but not its store: `s3://`, `s3a://`, `arn:`, but no console URL."""
     try:
         return parse_address(uri).scheme == "s3" and not uri.lstrip().lower().startswith("http")
     except ShardError:
@@ -150,6 +174,7 @@ def _is_bucket(uri: str) -> bool:
 
 
 def described(address: Address) -> str:
+    """Return one line that says how an address was understood; signatures are left out."""
     store = address.store
     signed = ", with a signature that stays hidden" if address.query else ""
     if address.version:

@@ -8,16 +8,16 @@ from enum import Enum
 from types import MappingProxyType
 
 MAX_BYTES = 16 * 1024 * 1024
-"""More than this is not put on the clipboard."""
+"""Most bytes that can be copied."""
 
 GROUP = 8
-"""Bytes between which the hex view leaves a wider gap."""
+"""Bytes per group of the hex view; groups are two spaces apart."""
 
 _PER_LINE = 16
 _BASE64_LINE = 76
 
 PRINTABLE = bytes(b if 0x20 <= b < 0x7F else 0x2E for b in range(256))
-"""Maps a byte to the ASCII character that stands for it; a dot for those that have none."""
+"""Translation table for the text column: bytes that are not printable ASCII become dots."""
 
 
 class CopyAs(Enum):
@@ -29,7 +29,7 @@ class CopyAs(Enum):
 
 
 class TooMuchToCopy(Exception):
-    """More bytes than the clipboard should hold."""
+    """Selection of more than `MAX_BYTES`."""
 
 
 def check_size(size: int) -> None:
@@ -40,6 +40,19 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
+    """Return bytes as text; the keywords apply to `CopyAs.SEEN` only.
+
+    Args:
+        data: The bytes.
+        form: The text format.
+        start: Offset of the first byte.
+        width: Bytes per row.
+        lead: Blank cells in the first row of the view: a row begins where `(offset + lead) % width` is 0.
+        digits: Hex digits of the offsets.
+
+    Raises:
+        TooMuchToCopy: More than `MAX_BYTES`.
+    """
     check_size(len(data))
     if form is CopyAs.SEEN:
         return as_seen(data, start=start, width=width, lead=lead, digits=digits)
@@ -47,6 +60,7 @@ def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: 
 
 
 def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
+    """Return rows as the hex view shows them (offset, hex, text); cells outside the bytes are blank."""
     lines = []
     at = 0
     hex_width = len(hex_cells(bytes(width)))
@@ -62,6 +76,7 @@ def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digi
 
 
 def hex_cells(row: bytes, skip: int = 0) -> str:
+    """Return hex pairs in groups of `GROUP`, after `skip` blank cells."""
     pairs = ["  "] * skip + [f"{byte:02x}" for byte in row]
     return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP))
 

@@ -28,6 +28,19 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Document:
+    """One open file.
+
+    Attributes:
+        number: Order of the requests; tabs have this order until they are moved.
+        shard: None while it is being opened.
+        select: Bytes to select when it is first shown.
+        fresh: Whether it has not been shown yet.
+        unsaved: Whether closing it would lose changes; valid while it is parked.
+        state: Values of the session by name, while it is parked.
+        views: States of the views by name, while it is parked.
+        mail: Results of jobs that ended while it was parked; delivered when it is shown.
+    """
+
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))
     shard: Shard | None = None
@@ -40,18 +53,22 @@ class Document:
 
     @property
     def troubled(self) -> bool:
+        """True if the file is damaged, or was changed on disk while it was shown."""
         return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
 
 
 class KeepsView(Protocol):
+    """View with a state per document, such as its scroll position."""
+
     def view_state(self) -> object:
-        """Return the state of the view."""
+        """Return the state; called before the document is parked."""
 
     def restore_view_state(self, state: object) -> None:
         """Restore a state; called after `opened`."""
 
 
 def same_place(one: str, other: str) -> bool:
+    """Return whether two paths or addresses are equal; paths are compared as absolute paths."""
     return one == other or (bool(one and other) and _whole(one) == _whole(other))
 
 
@@ -60,21 +77,31 @@ def _whole(uri: str) -> str:
 
 
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
+    """Return whether two requests open the same content in the same way."""
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    # What is inside a sandbox stays as it was opened: with other changes it is another thing.
+    # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
     return said and way and changed and same_place(one.link, other.link)
 
 
 class Documents(OpenedShard):
+    """Open documents, of which one is shown. Views get the same signals as when one file replaces another.
+
+    Attributes:
+        document: The shown document; without a shard if nothing is open.
+        documents: All open documents in tab order.
+        switching: Whether `closed` and `opened` are emitted because a document is parked or shown again.
+        may_show: Called before an opened document is shown automatically; False keeps it in the background.
+    """
+
     documents_changed = Signal()
     """Documents were added, removed, moved or changed, or another one is shown."""
     switched = Signal()
-    """A parked document is shown again, and all signals on it were emitted."""
+    """A parked document is shown again; emitted after all other signals about it."""
 
     PARKED: tuple[str, ...] = ("index_state", "listing", "trouble", "_agreed", "_held")
-    """The values that belong to a document."""
+    """Attributes that belong to the shown document and are stored when it is parked."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
@@ -95,12 +122,14 @@ class Documents(OpenedShard):
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
+        """Show the document of a shard; return False if it is not open any more."""
         document = next((one for one in self.documents if one.shard is shard), None)
         if document is not None:
             self.show(document)
         return self.shard is shard
 
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
+        """Add a function that returns whether leaving the shown document would lose changes."""
         self._unsaved.append(unsaved)
 
     @property
@@ -108,6 +137,11 @@ class Documents(OpenedShard):
         return any(unsaved() for unsaved in self._unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
+        """Return a callback that delivers only while the document shown now is shown.
+
+        It waits in `Document.mail` while the document is parked. With `closed`, it also delivers after the document was
+        closed.
+        """
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -130,6 +164,17 @@ class Documents(OpenedShard):
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
+        """Open a request in a new tab, or show the tab that has it open.
+
+        Args:
+            request: What to open.
+            select: Bytes to select.
+            front: Whether to show it.
+            agreed: Whether the user agreed that opening fetches much.
+
+        Returns:
+            The job; None if the tab is open already or the user is asked first.
+        """
         there = next((one for one in self.documents if _alike(request, one.request)), None)
         if there is not None:
             if front:
@@ -149,15 +194,18 @@ class Documents(OpenedShard):
         return self._open_beside(request, select, front, agreed)
 
     def _stays_here(self, request: OpenRequest) -> bool:
+        """Return whether the request replaces the shown document: the same file, read with other options."""
         same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
         return self.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
+        """Note a document that is being opened; of several in front, the latest is shown."""
         if front:
             self._coming = dict.fromkeys(self._coming, False)
         self._coming[document] = front or self._coming.get(document, False)
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
+        """Open several requests with what to select in each; `current` is the index of the one to show."""
         for number, (request, select) in enumerate(files):
             self.open_tab(request, select, front=number == current)
 
@@ -189,7 +237,7 @@ class Documents(OpenedShard):
                     self._untold.append(partial(self._not_opened, request, error, again))
                 if self.shard is None and self.documents and not any(self._coming.values()):
                     self.show(self.documents[0])
-            # What is shown next removes the notices: errors wait for it.
+            # Showing a document removes the notices, so errors are reported afterwards.
             while self._untold and not any(self._coming.values()):
                 self._untold.pop(0)()
 
@@ -207,6 +255,7 @@ class Documents(OpenedShard):
         )
 
     def _add(self, document: Document) -> None:
+        """Insert a document in the order of the requests."""
         at = len(self.documents)
         while at and self.documents[at - 1].number > document.number:
             at -= 1
@@ -233,6 +282,7 @@ class Documents(OpenedShard):
         self._bring(document)
 
     def step(self, by: int) -> None:
+        """Show the document `by` tabs to the right; wraps around."""
         if self.document in self.documents:
             at = self.documents.index(self.document) + by
             self.show(self.documents[at % len(self.documents)])
@@ -242,6 +292,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _park(self) -> None:
+        """Store the state of the shown document and cancel its jobs, except lasting and parking ones."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
@@ -257,6 +308,7 @@ class Documents(OpenedShard):
         self.replacing = self.switching = False
 
     def _bring(self, document: Document) -> None:
+        """Show a document; no document may be shown."""
         shard = document.shard
         assert shard is not None
         self.document = self.jobs.scope = document
@@ -286,6 +338,7 @@ class Documents(OpenedShard):
         self.check_source()
 
     def _retell(self) -> None:
+        """Emit the signals for the restored state of a parked document."""
         self.index_changed.emit(self.index_state)
         if self.index_state is IndexState.LOADED:
             self.index_loaded.emit()
@@ -295,10 +348,12 @@ class Documents(OpenedShard):
     # --- closing ---
 
     def close(self) -> None:
+        """Close the shown document and show its neighbour, if any."""
         if self.shard is not None and self.may_leave(None, self._dismiss):
             self._dismiss()
 
     def close_document(self, document: Document) -> None:
+        """Close a document; one with unsaved changes is shown first, and the user confirms."""
         if document.unsaved:
             self.show(document)
         if document is self.document:
@@ -308,6 +363,7 @@ class Documents(OpenedShard):
             self.documents_changed.emit()
 
     def close_all(self) -> None:
+        """Close all documents without asking."""
         for document in [one for one in self.documents if one is not self.document]:
             self._drop(document)
         self._close()
@@ -356,6 +412,7 @@ class Documents(OpenedShard):
         return bool(self._closed_requests)
 
     def reopen(self) -> None:
+        """Open the tab closed last again, with the same bytes selected."""
         if self._closed_requests:
             request, span = self._closed_requests.pop()
             self.open_tab(request, span)

@@ -1,4 +1,4 @@
-"""Bytes that some work would fetch, so that it can be confirmed first. No Qt here; nothing is read."""
+"""Estimates of the bytes that an operation fetches, so that it can be confirmed first. No Qt here; nothing is read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from shardcore import DataSet, Depth, Shard, Source
 
 MUCH = 8 << 20
-"""Bytes above which fetching is requested first."""
+"""Bytes above which the user is asked before fetching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costly:
+    """Operation that fetches much.
+
+    Attributes:
+        what: Beginning of a sentence, such as `Verifying the content`.
+        size: Bytes to fetch.
+        go: Starts it.
+        refuse: Called if the user does not agree.
+    """
+
     what: str
     size: int
     go: Callable[[], object]
@@ -20,14 +29,17 @@ class Costly:
 
 
 def missing_of(source: Source) -> int:
+    """Return the bytes of a source that are not in memory yet."""
     return source.size - sum(stop - start for start, stop in source.loaded(0, source.size))
 
 
 def index_size(shard: Shard) -> int | None:
+    """Return an upper bound of the bytes for reading the index; None if a folder must be listed to know it."""
     return None if isinstance(shard, DataSet) and not shard.listed else shard.index_bytes
 
 
 def whole(shard: Shard) -> int:
+    """Return the bytes for reading everything; 0 for a data set that is not listed yet."""
     if shard.source is not None:
         return missing_of(shard.source)
     if isinstance(shard, DataSet) and shard.listed:

@@ -1,4 +1,4 @@
-"""Highlights besides the selection: ranges of a step, and arrows to targets of references. No Qt."""
+"""Highlights of a lookup step, and arrows from references to their targets. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from shardcore import Span, Step
 from shardcore.operations.references import References
 
 MOST_LIGHTS = 60
-"""Bytes that are highlighted at once; a step over a hundred files highlights the first of them."""
+"""Most ranges that are highlighted at once; of a step with more, the first ones."""
 
 MOST_ARROWS = 40
-"""Arrows that are drawn at once."""
+"""Most arrows that are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Light:
+    """Highlighted bytes.
+
+    Attributes:
+        number: Number within the step, from 1.
+        hollow: Whether the bytes are inputs of a computed step, read by an earlier one; drawn as an outline.
+    """
+
     number: int
     span: Span
     hollow: bool = False
@@ -24,6 +31,8 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
+    """Arrow from the bytes of a reference (`start`) to its target (`stop`)."""
+
     start: Span
     stop: Span
     text: str = ""
@@ -31,6 +40,8 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuery:
+    """Search for references to some bytes; `leads` is None while it runs and after an error."""
+
     span: Span
     leads: References | None = None
     error: BaseException | None = None
@@ -42,6 +53,7 @@ class ReferenceQuery:
 
 
 def lights_of(step: Step) -> tuple[Light, ...]:
+    """Return the bytes that a step reads, or the inputs of a computed step as hollow highlights."""
     spans = step.inputs if step.computed else step.spans
     return tuple(Light(number, span, step.computed) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
 

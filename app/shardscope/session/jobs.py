@@ -1,8 +1,7 @@
-"""Work off the GUI thread: the only place that knows thread pools.
+"""Jobs: work on thread pools, with results delivered on the GUI thread. Only this module uses thread pools.
 
-A job runs a function on a pool and brings its result home to the GUI thread. Every job reports exactly once, whatever
-happens: a result, the error it raised, or `Cancelled`. A key names a request: a newer job of the same key cancels the
-older one, and a result that nobody waits for any more is dropped.
+Every job reports exactly once: a result, the error it raised, or `Cancelled`. A newer job with the same key cancels the
+older one, and the result of a cancelled job is discarded.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CPU_THREADS = 2
 """Threads that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Progress is reported to the window at most this often."""
+"""Shortest time between two progress reports of a job."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -44,6 +43,8 @@ class Pool(Enum):
 
 
 class JobPriority(IntEnum):
+    """Priority of a job; higher values run first."""
+
     SCAN = 0
     PREFETCH = 1
     SELECTED = 2
@@ -66,7 +67,7 @@ class JobState(Enum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     BROKEN = "broken off"
-    """It came to an end before its work did, and can be gone on with; said by who asked."""
+    """Ended early and can be resumed; set by the submitter."""
 
     @property
     def ended(self) -> bool:
@@ -79,6 +80,26 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
+    """One unit of work, and the handle to cancel it.
+
+    Attributes:
+        key: A newer job with the same key cancels this one; None for no key.
+        title: Shown in Activity; empty for jobs that are not listed.
+        lasting: Whether the job continues when its shard is closed.
+        generation: Shard within the document that the job belongs to.
+        number: Submission order.
+        scope: Document the job belongs to: the one shown when it was submitted.
+        done_amount: Progress, in a unit of the job's own.
+        total_amount: Value of `done_amount` at the end; 0 while unknown.
+        error: The error, or `Cancelled`.
+        note: A few words about the result; set by the submitter.
+        parks: Whether the job continues while its document is parked, and its result waits there; set by the submitter.
+        completes: Whether closing the window waits for the job instead of cancelling it; set by the submitter.
+        resume: Continues after a lost connection; set by the submitter, None if there is nothing to continue.
+        started: `time.monotonic()` at the start; 0 before.
+        ended: `time.monotonic()` at the end; 0 before.
+    """
+
     _jobs: Jobs
     _work: Work | None
     key: object
@@ -106,13 +127,16 @@ class Job:
         return self._cancel.is_set()
 
     def cancel(self) -> None:
+        """Request the job to stop; it reports `Cancelled` soon. Callable from any thread; no effect after the end."""
         self._jobs._cancel(self)
 
     def check(self) -> None:
+        """Raise `Cancelled` if the job was cancelled; for work that does not report progress."""
         if self._cancel.is_set():
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
+        """Report progress; pass it to shardcore as `progress`. Raises `Cancelled` if the job was cancelled."""
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
@@ -122,11 +146,15 @@ class Job:
 
 
 class _Courier(QObject):
+    """Carries reports to the GUI thread by queued signals; lives as long as `Jobs`."""
+
     reported = Signal()
     progressed = Signal(object)
 
 
 class _Turn(QRunnable):
+    """Pool task that runs the waiting job with the highest priority when a thread is free."""
+
     def __init__(self, jobs: Jobs, pool: Pool) -> None:
         super().__init__()
         self.setAutoDelete(False)
@@ -138,6 +166,15 @@ class _Turn(QRunnable):
 
 
 class Jobs(QObject):
+    """Runner of jobs on two pools. Create and use it on the GUI thread.
+
+    Signals carry a `Job`: `added` and `changed` for jobs with a title, `trouble` for errors of jobs without `done`.
+
+    Attributes:
+        scope: The shown document. New jobs belong to it, and keys are unique within it. A lasting job without a title
+            belongs to the window, and its key is the same for all documents.
+    """
+
     added = Signal(object)
     changed = Signal(object)
     trouble = Signal(object)
@@ -177,6 +214,19 @@ class Jobs(QObject):
         discard: Callable[[Any], None] | None = None,
         scope: object = None,
     ) -> Job:
+        """Run work on a pool.
+
+        Args:
+            work: Called with the job on a thread of the pool; must not touch widgets.
+            key: Cancels an older open job with the same key.
+            pool: Thread pool.
+            priority: Order among waiting jobs, and among reads of remote sources.
+            title: Lists the job in Activity.
+            lasting: Whether `cancel_all` spares the job.
+            done: Called once on the GUI thread as `done(result, error)`; not if its QObject was deleted.
+            discard: Called with a result that arrives after cancellation, to release its resources.
+            scope: Document; default: the shown one.
+        """
         scope = self.scope if scope is None else scope
         job = Job(self, work, key, title, lasting, self.generation, next(self._numbers), priority, scope)
         if key is not None:
@@ -196,18 +246,28 @@ class Jobs(QObject):
         return job
 
     def newest(self, key: object) -> Job | None:
+        """Return the open job with this key in the shown document or the window, or None."""
         return self._newest.get((self.scope, key)) or self._newest.get((None, key))
 
     @property
     def open_jobs(self) -> tuple[Job, ...]:
+        """Jobs that have not reported yet, in submission order."""
         return tuple(self._open)
 
     def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
+        """Cancel the jobs of a document, except lasting ones, and begin a new generation.
+
+        Args:
+            then: Called once on the GUI thread when all jobs of earlier generations, including lasting ones, have
+                reported; their source can be closed then.
+            scope: Document; default: the shown one.
+        """
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
         self.call_after(then or (lambda: None), scope)
 
     def call_after(self, then: Callable[[], None], scope: object = None) -> None:
+        """Begin a new generation, and call `then` once the earlier jobs have reported; cancels nothing."""
         scope = self.scope if scope is None else scope
         self._after.append((scope, self.generation, then))
         self.generation += 1
@@ -219,6 +279,11 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
+        """Cancel all jobs except completing ones, wait for the threads and deliver all reports.
+
+        Returns:
+            Whether all threads ended within `SHUTDOWN_MILLISECONDS`, per pool.
+        """
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True
@@ -228,7 +293,7 @@ class Jobs(QObject):
         after, self._after = self._after, []
         for _, _, then in after:
             then()
-        # What they requested was cancelled at once, and is reported so.
+        # Jobs that these callbacks submitted were cancelled at once; deliver that.
         self._deliver_all()
         return ended
 
@@ -250,9 +315,9 @@ class Jobs(QObject):
         error: BaseException | None = None
         try:
             job.check()
-            # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
-            # What has a title is shown with its progress and can be stopped: it takes as long as its output is large.
-            # Errors before anything was read are the window's own.
+            # A cancelled job stops at its next read, however deep in a lookup or a tree.
+            # A job with a title shows progress and can be stopped, so its work may grow with its output.
+            # With `unread=False`, unforeseen errors before the first read are bugs of the window and pass unchanged.
             within = budgeted(taking=bool(job.title), unread=False)
             with stopped_by(job.check), wanted(_SOON[job.priority]), within:
                 result = work(job)
@@ -277,6 +342,7 @@ class Jobs(QObject):
         self._courier.progressed.emit(job)
 
     def _cancel(self, job: Job) -> None:
+        """Cancel a job; callable from any thread."""
         job._cancel.set()
         with self._lock:
             if job.state is not JobState.WAITING:
@@ -327,6 +393,7 @@ class Jobs(QObject):
 
 
 def _named(job: Job) -> tuple[object, object]:
+    """Return the scope in which the key of a job is unique, and the key."""
     return None if job.lasting and not job.title else job.scope, job.key
 
 
@@ -335,5 +402,6 @@ def _before(job: Job, scope: object, generation: int) -> bool:
 
 
 def alive(callback: Callable[..., Any]) -> bool:
+    """Return False if the QObject that a bound method belongs to was deleted."""
     owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

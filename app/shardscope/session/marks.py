@@ -1,4 +1,4 @@
-"""Findings as marks on bytes: sorted, so that those on the screen are found at once."""
+"""Findings as marks on bytes, sorted for fast access to those on the screen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 @dataclass(frozen=True)
 class Mark:
+    """Bytes `[start, stop)` of a finding; at least one byte."""
+
     start: int
     stop: int
     severity: Severity
@@ -21,6 +23,8 @@ class Mark:
 
 
 class Marks:
+    """Marks of the source `name`; findings without bytes or in other sources are left out."""
+
     def __init__(self, findings: Iterable[Finding] = (), name: str = "") -> None:
         marks = [
             Mark(f.span.start, max(f.span.stop, f.span.start + 1), f.severity, f.message)
@@ -35,10 +39,12 @@ class Marks:
         return len(self.all)
 
     def inside(self, start: int, stop: int, most: int = 500) -> list[Mark]:
+        """Return at most `most` marks that touch `[start, stop)`, the worst last, so that it is painted on top."""
         last = bisect_left(self._starts, stop)
         first = bisect_left(self._reach, start + 1, 0, last)
         touching = [mark for mark in self.all[first:last] if mark.stop > start]
         return sorted(touching, key=lambda mark: _RANK[mark.severity])[-most:]
 
     def at(self, offset: int) -> list[Mark]:
+        """Return the marks on one byte, the worst first."""
         return self.inside(offset, offset + 1)[::-1]

@@ -1,4 +1,4 @@
-"""Notes on what is open: read and written by jobs, for the views that show them."""
+"""Notes on the open file: read and written by jobs, for the views that show them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,28 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
-"""Notes whose fields are named."""
+"""Most notes for which the annotated field is looked up."""
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
+    """Return the notes that touch `[start, stop)`; a note on an empty range touches its offset."""
     return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
 class SessionNotes(QObject):
+    """Notes on the open file or data set; read-only in a sandbox.
+
+    Attributes:
+        book: The notes; None while nothing is open, while they are read, and after an error.
+        error: Reason why they cannot be read, or empty.
+        places: Names of the annotated fields by their bytes; filled by a job.
+        removed: Notes removed last, for `restore`.
+    """
+
     changed = Signal()
-    """The notes, or their fields, changed."""
+    """The notes, or the names of their fields, changed."""
     added = Signal(object)
-    """A `Note` that was added or edited."""
+    """Carries the `Note` that was added or edited."""
 
     def __init__(self, session: OpenedShard) -> None:
         super().__init__(session)
@@ -56,6 +66,7 @@ class SessionNotes(QObject):
 
     @property
     def all(self) -> tuple[Note, ...]:
+        """Notes by source and offset."""
         return self.book.notes if self.book is not None else ()
 
     @property
@@ -79,6 +90,7 @@ class SessionNotes(QObject):
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
+        """Read the notes in a job; after a reload of an edited file, its notes are kept."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
@@ -100,6 +112,7 @@ class SessionNotes(QObject):
         )
 
     def add(self, span: Span, text: str) -> None:
+        """Add a note; it replaces a note on the same bytes."""
         self._change(
             lambda shard, book: add_note(shard, book, Note(span, text.strip())),
             self.tr("The note cannot be stored"),
@@ -126,6 +139,7 @@ class SessionNotes(QObject):
         self._change(work, self.tr("The note cannot be restored"))
 
     def set_beside(self, beside: bool) -> None:
+        """Store the notes beside the file, or in the data folder of the user."""
         self._change(
             lambda shard, book: keep_beside(shard, book, beside=beside),
             self.tr("The notes cannot be moved"),
@@ -133,6 +147,7 @@ class SessionNotes(QObject):
         )
 
     def export(self, path: Path) -> None:
+        """Write the notes as Markdown; replaces an existing file, which the dialog has confirmed."""
         book = self.book
         if book is None:
             return
@@ -147,6 +162,7 @@ class SessionNotes(QObject):
         )
 
     def next_from(self, span: Span | None, *, backward: bool = False) -> Note | None:
+        """Return the note after (or before) some bytes; wraps around."""
         notes = self.all
         if not notes:
             return None
@@ -168,7 +184,7 @@ class SessionNotes(QObject):
             return
 
         def locked(shard: Shard, _: Job) -> NoteBook:
-            # Each change reads what is stored and writes it again: one after the other, each on what the last one left.
+            # Each change reads, modifies and writes the stored notes, so changes run one after the other.
             with self._writing:
                 stored[0] = work(shard, stored[0])
                 return stored[0]
@@ -183,7 +199,7 @@ class SessionNotes(QObject):
 
         job = self._session.ask(locked, take, failed=fail)
         if job is not None:
-            # What was written is stored, even when the tab or the window is closed at once.
+            # The note is stored even if the tab or the window is closed now.
             job.lasting = job.parks = job.completes = True
 
     def _take(self, book: NoteBook) -> None:

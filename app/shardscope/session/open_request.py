@@ -1,4 +1,4 @@
-"""Way in which something is opened, kept so that it can be opened again. No Qt here."""
+"""Request to open something, kept so that it can be opened again. No Qt here."""
 
 from __future__ import annotations
 
@@ -40,18 +40,20 @@ from shardcore.sources.remote.address import is_address, parse_address, plain_ad
 from shardcore.teaching.assets import resources
 
 SERVES_DELETED = "deleted"
-"""The option by which formats with tombstones serve what these cover."""
+"""Option of formats with tombstones: return deleted objects."""
 
 XORBS = "xorbs"
-"""The option that names the folder of xorbs."""
+"""Option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
+    """Return the last part of a path or address, percent-decoded; for a link into a file `a.des › 2090`."""
     file, *inside = names_of(uri, _last_part)
     return shown_inside(file, inside)
 
 
 def file_of(uri: str) -> str:
+    """Return the path or address of the file in a link to something inside it."""
     try:
         return split_inside(uri)[0]
     except UsageError:
@@ -67,6 +69,18 @@ def _last_part(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
+    """Address to open, with its options.
+
+    Attributes:
+        format: None to detect it. The format of content inside a file is always detected.
+        options: Opening options of the format, by name.
+        remote: Connection options; excluded from every text, since they may contain keys.
+        sandbox: Whether the bytes can be changed in memory; the file stays unchanged.
+        changes: Changes of the sandbox.
+        expects: Identity of the file that the changes apply to.
+        inside: Path to the content to open inside the file; empty for the file.
+    """
+
     uri: str = field(repr=False)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -78,10 +92,12 @@ class OpenRequest:
 
     @property
     def shown(self) -> str:
+        """Path, address or link for display, without login and signature."""
         return inside_link(shown_address(self.uri), self.inside)
 
     @property
     def link(self) -> str:
+        """Path or address with the path inside; may contain credentials."""
         return inside_link(self.uri, self.inside)
 
     @property
@@ -90,6 +106,7 @@ class OpenRequest:
 
     @property
     def folder(self) -> Path:
+        """Default folder for files created from it: its own, or the home folder for addresses and samples."""
         path = Path(self.uri).absolute()
         return Path.home() if self.is_remote or path.is_relative_to(resources()) else path.parent
 
@@ -99,15 +116,18 @@ class OpenRequest:
 
     @property
     def title(self) -> str:
+        """Name with the path inside, such as `archive.des › 2090 › model.safetensors`."""
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
+        """Return the request with its link split and its address normalised. Accesses the disk: call it in a job."""
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
         file = plain_address(file) if is_address(file) else file
         return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
     def again(self, *, partial: bool = False) -> OpenedWith:
+        """Return the options for command lines, without credentials; `partial`: the file was opened only in part."""
         remote = {name: getattr(self.remote, name) for name in SHOWN_OPTIONS} if self.remote is not None else {}
         return OpenedWith(self.format, _told(self.options), _told(remote), partial)
 
@@ -122,22 +142,33 @@ class OpenRequest:
         return replace(self, options={**self.options, XORBS: folder})
 
     def reached(self, remote: RemoteOptions | None) -> OpenRequest:
+        """Return the request with other connection options."""
         return replace(self, remote=remote)
 
     def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
+        """Return the request for a sandbox with these changes."""
         return replace(self, sandbox=True, changes=changes, expects=expects)
 
     def unbroken(self) -> OpenRequest:
+        """Return the request for the file on disk."""
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
+        """Open it; call it in a job. Damage gives a partial shard.
+
+        Content is decompressed in a process of its own, which ends with the shard.
+
+        Args:
+            progress: Receives the progress.
+            tape: Request log for remote reads.
+        """
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
             shard = open_inside(
                 shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
             )
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
-            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            # List the shards now, since the window must not wait for it. Without a listing, keys still work.
             with suppress(SourceError):
                 len(shard.members)
         return shard
@@ -161,6 +192,16 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
+        """Extract the intact objects, in a sandbox from the changed bytes.
+
+        Args:
+            folder: Target folder; None for a report only.
+            progress: Receives the progress.
+            raw: Whether to extract ranges that belong to no object.
+
+        Raises:
+            UsageError: The request is for content inside a file.
+        """
         if self.inside:
             raise UsageError("objects are recovered from files: save it as a file, and open that")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
@@ -180,6 +221,7 @@ class OpenRequest:
                 where.close()
 
     def _patched(self, tape: RequestLog | None) -> PatchedSource:
+        """Return the file with the changes applied in memory; the caller closes it."""
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()
@@ -192,10 +234,12 @@ class OpenRequest:
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+    """Return the shards of a data set if they are listed already; does not block."""
     return shard.members if shard.listed else ()
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for display: addresses without login and signature."""
     return {
         name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
         for name, one in values.items()

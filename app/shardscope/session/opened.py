@@ -1,4 +1,4 @@
-"""Open shard: opening, closing, its index, and the one way to run a job on it. All reading is done by jobs."""
+"""The open shard: opening, closing, its index, and jobs that read it."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 SOON_MILLISECONDS = 50
-"""A program that writes a file does it in many pieces: they are one change."""
+"""Delay after a change, since programs write a file in many pieces."""
 
 RARELY_MILLISECONDS = 15_000
-"""The system does not tell of files on other machines: they are asked about now and then."""
+"""Interval of the periodic check: the system does not report changes on network file systems."""
 
 
 class SourceWatch(QObject):
+    """Emits `due` when the file may have changed: on a system event, when the window is activated, and periodically."""
+
     due = Signal()
 
     def __init__(self, parent: QObject) -> None:
@@ -65,9 +67,11 @@ class SourceWatch(QObject):
 
     @property
     def ticks(self) -> bool:
+        """True while the periodic check runs; only in an active window."""
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
+        """Watch a source; no effect if it is not `watchable`."""
         self.stop()
         if not source.watchable:
             return
@@ -82,7 +86,7 @@ class SourceWatch(QObject):
         self._rarely.stop()
         self._uri = ""
         if self._files is not None:
-            # At once, on this thread: Python might let it go on any other.
+            # Delete it on this thread: the garbage collector may run on any other.
             delete(self._files)
             self._files = None
 
@@ -91,12 +95,12 @@ class SourceWatch(QObject):
 
     def _tell(self) -> None:
         if self._files is not None:
-            # What was put in place of the file is another one to the system.
+            # A file that was replaced is not watched any more; add it again.
             self._files.removePath(self._uri)
             self._files.addPath(self._uri)
         self.due.emit()
 
-    # Declared, so that Qt finds it as long as the object lives: the application outlives whoever watches.
+    # A declared slot is disconnected with the object; the application outlives it.
     @Slot(Qt.ApplicationState)
     def _state_changed(self, state: Qt.ApplicationState) -> None:
         if not self._uri:
@@ -111,13 +115,13 @@ class SourceWatch(QObject):
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
-"""Local indexes up to this many bytes are read as soon as a shard is open."""
+"""Largest local index, in bytes, that is loaded right after opening."""
 
 FAR_INDEX_BYTES = 1 << 20
-"""The same for remote indexes: of larger ones, only the rows on the screen are fetched."""
+"""The same for remote indexes; of larger ones, only the rows on the screen are fetched."""
 
 AUTO_MEMBERS = 16
-"""Indexes of up to so many remote shards are read as soon as their folder is open: each costs a request at least."""
+"""Most remote shards of a data set whose indexes are loaded right after opening: at least one request each."""
 
 
 class IndexState(Enum):
@@ -129,54 +133,72 @@ class IndexState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenFailure:
+    """Request that could not be opened, and the error."""
+
     request: OpenRequest
     error: BaseException
 
     @property
     def uri(self) -> str:
+        """Path or address for display."""
         return self.request.shown
 
     @property
     def asks(self) -> bool:
+        """True if the user is asked, and may have it opened nevertheless."""
         return isinstance(self.error, (StoreUntrusted, LargeRead))
 
 
 class OpenedShard(QObject):
+    """The open shard, if any. Lives on the GUI thread; all reading is done by jobs.
+
+    Attributes:
+        shard: None if nothing is open.
+        request: How it was opened; kept after closing.
+        listing: The objects, once their number is known; accessing their length does not read then.
+        replacing: Whether `closed` is emitted because another file is being opened.
+        reach: Returns the saved connection options of an address, or None.
+        tape: Request log of what is open or being opened; None if it is local.
+        trouble: Reason why the file may have changed since it was opened, or None.
+        may_leave: Called before the shard is closed, with the next request (None: closing) and a callback. Returns
+            whether to continue; if False, it may call the callback later.
+    """
+
     opening = Signal(object)
-    """A uri: it is being opened; what was open stays until that works."""
+    """Carries the URI that is being opened; the open shard stays until that succeeds."""
     opened = Signal(object)
-    """The shard."""
+    """Carries the shard."""
     closed = Signal()
     failed = Signal(object)
-    """An `OpenFailure`; what was open stays open."""
+    """Carries an `OpenFailure`; the open shard stays open."""
     declined = Signal(object)
-    """An `OpenFailure` after which the user was asked, and did not agree."""
+    """Carries an `OpenFailure` after which the user was asked and did not agree."""
     ended = Signal(object)
-    """A uri: it is not being opened any more, whatever came of it."""
+    """Carries the URI whose opening has ended, successfully or not."""
     index_changed = Signal(object)
-    """The `IndexState`."""
+    """Carries the `IndexState`."""
     index_loaded = Signal()
     typed_changed = Signal()
-    """Jobs read other typed bytes than before, or none."""
+    """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
-    """A `SourceError`: the file was changed or is gone; None when that is over."""
+    """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
     tape_changed = Signal(object)
-    """The `RequestLog` of what is opened, or None."""
+    """Carries the `RequestLog`, or None."""
     message = Signal(object)
-    """A sentence for the status bar: an acknowledgement that may be missed."""
+    """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
-    """Error as a sentence and its `Remedy`, or None."""
+    """Carries an error message and its `Remedy` or None."""
     member_damaged = Signal(object, object)
-    """The name of a file of a data set, and the `FormatError` for which its bytes are not shown."""
+    """Carries the name of a shard of a data set, and the `FormatError` for which its bytes are not shown."""
     succeeded = Signal(object)
-    """A sentence on the result of an operation."""
+    """Carries a sentence on the result of an operation."""
     remedy_wanted = Signal(object)
-    """The `Remedy` that somebody requested."""
+    """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
-    """A `Costly`: somebody is to be asked whether so much may be fetched."""
+    """Carries a `Costly`: the user must be asked."""
 
     untrusted = Signal(object, object, object)
-    """A `StoreUntrusted`, what opens the file with its stores trusted, and what is called where they are not."""
+    """Carries a `StoreUntrusted`, a callback to open the file with its stores trusted, and one to refuse."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -209,6 +231,22 @@ class OpenedShard(QObject):
         title: str = "",
         written: bool = False,
     ) -> Job | None:
+        """Run work on the open shard in a job; deliver the result only if the same shard is still open.
+
+        Args:
+            work: Called with the shard and the job on a thread of the pool.
+            take: Called with the result on the GUI thread.
+            failed: Called with an error; or the beginning of a notice about it; empty to ignore errors.
+            stopped: Called if the job was cancelled.
+            key: Cancels an older job with the same key.
+            pool: Thread pool.
+            priority: Priority.
+            title: Lists the job in Activity.
+            written: Whether to read the bytes in the file, without bytes that are being typed.
+
+        Returns:
+            The job; None if nothing is open.
+        """
         shard = self.shard
         if shard is None:
             return None
@@ -242,15 +280,17 @@ class OpenedShard(QObject):
         return job
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
-        """Take the result of a job whose shard is not shown any more.
-
-        Args:
-            shard: What it was about.
-            job: The job.
-            deliver: Delivers it, once the shard is shown again.
-        """
+        """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Call `go`, but ask the user first if it would fetch more than `much` bytes from a remote source.
+
+        Args:
+            what: Operation, as the beginning of a sentence; asked once per open file.
+            size: Bytes to fetch.
+            go: Starts the operation.
+            much: Limit in bytes.
+        """
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -262,10 +302,12 @@ class OpenedShard(QObject):
         self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
+        """Show an error in a notice, with its remedy; see `failure`."""
         remedy = error.remedy if isinstance(error, ShardError) else None
         self.troubled.emit(failure(what, error), remedy)
 
     def say(self, text: str, failed: bool = False) -> None:
+        """Show a sentence in a notice; `failed` shows it as an error."""
         if failed:
             self.troubled.emit(text, None)
         else:
@@ -275,6 +317,7 @@ class OpenedShard(QObject):
 
     @property
     def uri(self) -> str:
+        """Path or address for display, without login and signature; empty if nothing was opened."""
         return self.request.shown
 
     def open(
@@ -285,6 +328,17 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
+        """Open a path, address or request in place of the open shard, which stays open until that succeeds.
+
+        Args:
+            what: Path, address or request.
+            format: Format instead of detection; ignored for a request.
+            select: Bytes to select; a function is called just before the old shard is closed.
+            agreed: Whether the user agreed to fetch much; otherwise `LargeRead` asks.
+
+        Returns:
+            The job; None if the user is asked first.
+        """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
             return None
@@ -318,9 +372,10 @@ class OpenedShard(QObject):
         )
 
     def _with_way(self, request: OpenRequest) -> OpenRequest:
+        """Return the request with the saved connection options of its address."""
         if not request.is_remote:
             return request
-        # A page of a console names its store, which its bucket alone does not.
+        # A console URL names its store; the bucket address it resolves to does not.
         named = request.uri
         with suppress(UsageError):
             request = request.resolved()
@@ -331,6 +386,8 @@ class OpenedShard(QObject):
     def _opener(
         request: OpenRequest, tape: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
+        """Return the work of an opening job; its result is the shard and the resolved request."""
+
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
                 whole = request.resolved()
@@ -339,6 +396,7 @@ class OpenedShard(QObject):
         return work
 
     def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
+        """Report an error of opening; ask if the user can decide. `again` opens a request and accepts `agreed`."""
         failure = OpenFailure(request, error or ShardError("no file"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
@@ -351,6 +409,7 @@ class OpenedShard(QObject):
             self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
+        """Close the shard: its jobs are cancelled, and its source is closed when the last one has ended."""
         if self.shard is not None and self.may_leave(None, self._close):
             self._close()
 
@@ -365,9 +424,11 @@ class OpenedShard(QObject):
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
+        """Close a shard that no job reads, in a job: its decompression process may take time to end."""
+
         def done(_: None, error: BaseException | None) -> None:
             if error is not None:
-                # The window closes: the job never ran.
+                # The job was cancelled because the window closes.
                 shard.close()
 
         self.jobs.submit(lambda _: shard.close(), priority=JobPriority.PREFETCH, lasting=True, done=done)
@@ -389,11 +450,7 @@ class OpenedShard(QObject):
             self.load_index(title="")
 
     def _arrive(self, select: Span | None) -> None:
-        """Something was opened, and told.
-
-        Args:
-            select: What was asked to be selected, or None.
-        """
+        """Called after `opened`; `select` are the requested bytes, or None."""
 
     def _reset(self) -> None:
         self._agreed = set()
@@ -406,6 +463,7 @@ class OpenedShard(QObject):
     # --- typed bytes ---
 
     def show_typed(self, shard: Shard | None) -> None:
+        """Make jobs read a shard with bytes that are being typed; None returns to the file. Views are refreshed."""
         if self._show_typed(shard):
             self.typed_changed.emit()
             self._look_again()
@@ -424,14 +482,17 @@ class OpenedShard(QObject):
     # --- the index ---
 
     def want_index(self) -> None:
+        """Load the index; ask first if it is large and remote."""
         if self.shard is not None:
             self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
+        """Call `go`, which reads the whole index; ask first if it is large, remote and not loaded."""
         self.when_agreed(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
+        """True if the index is small enough to load it right after opening."""
         shard, most = self.shard, FAR_INDEX_BYTES if self.request.is_remote else AUTO_INDEX_BYTES
         if shard is None or index_size(shard) is None or shard.index_cost > most:
             return False
@@ -439,10 +500,12 @@ class OpenedShard(QObject):
 
     @property
     def index_ahead(self) -> int:
+        """Bytes of the index still to be read; 0 if unknown."""
         shard = self.shard
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def load_index(self, *, title: str = "Reading the index") -> None:
+        """Load the index in a job, to explain every byte and to sort the objects."""
         if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
             return
         self._set_index(IndexState.LOADING)
@@ -473,13 +536,14 @@ class OpenedShard(QObject):
     # --- files that change ---
 
     def check_source(self) -> None:
+        """Check in a job whether the file has changed."""
         shard = self.shard
         source = shard.source if shard is not None else None
         if source is None or self._held or self.jobs.newest(("watch", self)) is not None:
             return
 
         def done(_: None, error: BaseException | None) -> None:
-            # Not by `ask`: it takes errors of sources as a reason to look again.
+            # Not with `ask`, which would call this method again after a source error.
             if self.shard is shard and not self._held and not isinstance(error, Cancelled):
                 self._set_trouble(error)
 
@@ -488,20 +552,23 @@ class OpenedShard(QObject):
         )
 
     def hold_watch(self, *, held: bool) -> None:
+        """Ignore changes of the file while the program writes it, until it is opened again."""
         self._held = held
         if not held:
             self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
+        """Handle an error of a job of a view: source errors lead to `check_source`, others are ignored."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and source_lost(error):
-                # A data set has no file to ask: what one of its members says of the server holds for all.
+                # A data set has no file of its own; an error of one shard's server applies to all.
                 self._set_trouble(error)
             else:
                 self.check_source()
 
     def _end_trouble(self) -> None:
+        """Clear the trouble of a data set once its server answers; for a single file `check_source` does it."""
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return

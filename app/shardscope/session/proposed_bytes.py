@@ -1,4 +1,4 @@
-"""Bytes that are going to change, to be shown in place beforehand; the source is not touched. No Qt here."""
+"""Bytes that an operation is going to change, shown in place beforehand. No Qt here."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Range = tuple[int, int]
-"""Bytes, half-open."""
+"""Half-open range of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedRange:
+    """Bytes `[start, stop)` of a source that are going to change.
+
+    Attributes:
+        new: The new bytes, or the first of them; None if the file is going to end before.
+        zeros: Whether all new bytes are zero; `new` is ignored then.
+    """
+
     start: int
     stop: int
     new: bytes | None = b""
     zeros: bool = False
 
     def known(self, start: int, stop: int) -> bytes:
+        """Return the new bytes `[start, stop)`; fewer if the rest is unknown."""
         if self.zeros:
             return bytes(stop - start)
         return (self.new or b"")[start - self.start : stop - self.start]
@@ -25,6 +33,16 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
+    """Proposed changes of one source, and the side that is shown.
+
+    Attributes:
+        stretches: Changed ranges, sorted and disjoint.
+        old_marks: Old bytes to mark; None for the stretches.
+        new_marks: New bytes to mark; None for the stretches.
+        shows_new: Whether the new bytes are shown instead of the old ones.
+        current: First byte of the emphasised mark, or -1.
+    """
+
     source: str
     stretches: tuple[ProposedRange, ...]
     old_marks: tuple[Range, ...] | None = None
@@ -37,11 +55,13 @@ class Proposed:
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
     def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
+        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.stretches, start, key=lambda one: one.stop)
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
         return self.stretches[first:last]
 
     def seen(self, start: int, data: bytes) -> bytes:
+        """Return the bytes as shown: with the new bytes, as far as known, if `shows_new`."""
         found = bytearray(data)
         for one in self.inside(start, start + len(data)) if self.shows_new else ():
             low, high = max(one.start, start), min(one.stop, start + len(data))
@@ -50,6 +70,7 @@ class Proposed:
         return bytes(found)
 
     def marks(self, start: int, stop: int) -> Sequence[Range]:
+        """Return the marks of the shown side that touch `[start, stop)`; not clipped."""
         marks = self.new_marks if self.shows_new else self.old_marks
         if marks is None:
             return [(one.start, one.stop) for one in self.inside(start, stop)]
@@ -58,4 +79,5 @@ class Proposed:
 
 
 def about(proposed: Proposed | None, source: str) -> Proposed | None:
+    """Return the proposal if it is about this source, else None."""
     return proposed if proposed is not None and proposed.source == source else None

@@ -1,4 +1,4 @@
-"""Selected rows, as ranges: what costs the same for one row and for ten million. No Qt here."""
+"""Selected rows as ranges: the cost does not depend on the number of rows. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 1 << 16
-"""Rows in one piece of `pieces`."""
+"""Rows per array of `pieces`."""
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
+    """Rows of a table in display order; create it with `of`.
+
+    Counting is cheap. Call `rows` and `pieces`, which build arrays, in a job.
+
+    Attributes:
+        parts: Half-open ranges of table positions, sorted and disjoint.
+        order: Row of `Shard.objects` at each position; None if positions are rows.
+    """
+
     parts: tuple[range, ...] = ()
     order: NDArray[np.integer] | None = None
 
     @staticmethod
     def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
+        """Create from ranges in any order; touching and overlapping ranges are joined."""
         joined: list[range] = []
         for part in sorted((part for part in parts if part), key=lambda part: part.start):
             if joined and part.start <= joined[-1].stop:
@@ -38,6 +48,7 @@ class RowRanges:
 
     @property
     def first(self) -> int | None:
+        """Row of `Shard.objects` at the first position, or None."""
         return next(iter(self.head(1).rows().tolist()), None)
 
     def head(self, most: int) -> RowRanges:
@@ -50,10 +61,12 @@ class RowRanges:
         return RowRanges(tuple(kept), self.order)
 
     def rows(self) -> Rows:
+        """Return all rows of `Shard.objects` as one array."""
         parts = [self._rows(part) for part in self.parts]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def pieces(self, step: int = STEP) -> Iterator[Rows]:
+        """Yield the rows in arrays of at most `step`."""
         for part in self.parts:
             for start in range(part.start, part.stop, step):
                 yield self._rows(range(start, min(start + step, part.stop)))

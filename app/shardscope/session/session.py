@@ -1,4 +1,4 @@
-"""Session: open shard, selection and lookup. Views call the session and follow its signals; they hold no state."""
+"""The session: open documents, selection, lookup and verification. Views call it and follow its signals."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
 MOST = 200
-"""Places that are remembered."""
+"""Most places that are remembered."""
 
 NEAR = 1024
-"""A selection at most this many bytes from the last one replaces it."""
+"""Distance in bytes up to which a selection replaces the last place."""
 
 
 class History:
+    """Visited selections, for *back* and *forward*."""
+
     def __init__(self) -> None:
         self._places: list[Selection] = []
         self._at = -1
@@ -48,6 +50,7 @@ class History:
         return self._places[self._at]
 
     def leave(self, chosen: Selection) -> None:
+        """Note a selection that is not remembered: the first step back then returns to the current place."""
         place = self._places[self._at] if self._at >= 0 else chosen
         self._away = chosen != place and chosen.span != place.span
 
@@ -55,6 +58,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
+        """Add a place after the current one and drop later ones; a place near the last one replaces it."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -75,6 +79,11 @@ class History:
 
 
 def key_of(shard: Shard, row: int) -> str:
+    """Return the key of a row, for links.
+
+    Raises:
+        UsageError: The row has no key, or a lookup of its key returns another row.
+    """
     key = shard.objects.ref(row).key
     if key is None:
         raise UsageError("the object has no key that a link can hold")
@@ -84,6 +93,7 @@ def key_of(shard: Shard, row: int) -> str:
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
+    """Return whether two selections count as one place: the same row, or within `NEAR` bytes."""
     if last.span is None or chosen.span is None:
         return last.row == chosen.row and last.span is chosen.span
     if last.row is not None and chosen.row is not None:
@@ -96,25 +106,37 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
 class Session(Documents):
+    """State of a window: open documents, selection and lookup. Lives on the GUI thread; all reading is done by jobs.
+
+    Attributes:
+        selection: The selection; without bytes and row, the file is selected.
+        caret: Empty span at the byte selected last; None before.
+        walk: The lookup that is shown.
+        lights: Highlights of its current step.
+        arrows: Arrows of the references that were searched last.
+        question: The last search for references; None if there was none, or it was cleared.
+        report: The last verification, or None.
+    """
+
     selection_changed = Signal(object)
-    """The `Selection`: at once when something is selected, and again when it is complete."""
+    """Carries the `Selection`: at once, and again when it is complete."""
     history_changed = Signal()
     walk_changed = Signal(object)
-    """The `TraceWalk`: when a lookup begins, when it ends, and when there is none any more."""
+    """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
     step_changed = Signal(object)
-    """The `TraceWalk`: another step of the same lookup is current."""
+    """Carries the `TraceWalk`: another step of the same lookup is current."""
     lights_changed = Signal()
-    """Other bytes are highlighted, or other arrows are drawn."""
+    """The highlights or arrows have changed."""
     question_changed = Signal(object)
-    """The `ReferenceQuery`: when it is asked and when it is answered; None when it is cleared."""
+    """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
-    """The `TraceWalk`: what a first reader pays for it is known, or will not be."""
+    """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     findings_changed = Signal(object)
-    """The `Report`, or None when there is none (any more)."""
+    """Carries the `Report`, or None."""
     verifying_changed = Signal(object)
-    """The running `Job`, or None."""
+    """Carries the running `Job`, or None."""
     tab_wanted = Signal(object, object)
-    """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
+    """Carries an `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
     PARKED = (
         *Documents.PARKED,
@@ -137,6 +159,7 @@ class Session(Documents):
         self.secrets.changed.connect(self._light_again)
 
     def reload(self) -> Job | None:
+        """Open the same request again, with the same bytes selected."""
         if not self.request.uri:
             return None
         return self.open(self.request, select=self.selection.span)
@@ -144,6 +167,12 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
+        """Open content inside the shown document in another tab; shows an error if its format is not recognised.
+
+        Args:
+            what: Row of an object, its key, or the name of bytes.
+            *more: Keys inside that content.
+        """
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -152,7 +181,7 @@ class Session(Documents):
                 open_inside(shard, step, *more).close()
             else:
                 with source_inside(shard, step) as source:
-                    # A long content is decoded once, by the tab: what it is not is told there.
+                    # Long content is only decoded once, by the tab, which reports the error.
                     if source.cheap:
                         detect(source)
             return replace(request, inside=(*request.inside, step, *more))
@@ -215,6 +244,7 @@ class Session(Documents):
             self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
+        """Return a span limited to the file: damage may be past its end, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -224,7 +254,7 @@ class Session(Documents):
     def _index_done(self) -> None:
         super()._index_done()
         if self.selection.row is None:
-            # The tree grew: what was found before, or is being looked for, may be less than is known now.
+            # The loaded index gives more nodes: complete the selection again.
             self._complete_again()
 
     def show_typed(self, shard: Shard | None) -> None:
@@ -234,7 +264,7 @@ class Session(Documents):
     def _complete_again(self) -> None:
         chosen = self.selection
         if chosen.span is not None or chosen.row is not None:
-            # The row of bytes is found by these: they stay selected as they are.
+            # The row is derived from the bytes, which stay selected.
             row = None if chosen.span is not None and chosen.span.size else chosen.row
             self.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
             self._complete(self.selection)
@@ -242,14 +272,23 @@ class Session(Documents):
     # --- the selection ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
+        """Select bytes; a job looks up their node and object.
+
+        Args:
+            span: The bytes; an empty span is a position between bytes.
+            origin: The selecting view, for `Selection.origin`.
+            remember: Whether *back* may return here.
+        """
         if self.shard is not None:
             self._select(Selection(span, origin=origin), remember)
 
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
+        """Select an object by its row; out-of-range rows are ignored."""
         if self.shard is not None and row >= 0 and (self.listing is None or row < len(self.listing)):
             self._select(Selection(None, row, origin=origin), remember)
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
+        """Select a node, given by the path from the root; the root selects the file."""
         if self.shard is None or not path:
             return
         if len(path) == 1:
@@ -312,6 +351,7 @@ class Session(Documents):
         )
 
     def select_nothing(self, origin: object = None) -> None:
+        """Select the file as a whole."""
         if self.shard is not None:
             self._select(Selection(complete=True, origin=origin), remember=False)
 
@@ -384,6 +424,7 @@ class Session(Documents):
             self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
+        """Trace the key of a lookup in the bytes open now; keeps the step and the selection."""
         if self.shard is None or not walk.key:
             return
 
@@ -420,6 +461,7 @@ class Session(Documents):
         )
 
     def walk_along(self, walk: TraceWalk) -> None:
+        """Show a lookup that was traced already, from its current step."""
         if self.shard is None:
             return
         self.walk = replace(walk, step=-1)
@@ -434,12 +476,13 @@ class Session(Documents):
         if self.walk.span is not None and self.secrets.now.lights(self.walk.span):
             self.select_span(self.walk.span, self.walk, remember=False)
         else:
-            # What was selected before is not what this step is about.
+            # The previous selection does not belong to this step.
             self.select_nothing(self.walk)
         self.clear_question()
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:
+        """Measure the cold cost of the lookup in a job; sets `TraceWalk.cold`."""
         before = self.walk
         if before.trace is None or before.cold is not None:
             return
@@ -460,10 +503,12 @@ class Session(Documents):
     # --- verification ---
 
     def tell_report(self, report: Report) -> None:
+        """Show a report that another component made for the open shard."""
         self.report = report
         self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
+        """Verify the shard in a job; asks first if it fetches much."""
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
             self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))
@@ -478,7 +523,7 @@ class Session(Documents):
 
         def failed(error: BaseException) -> None:
             if isinstance(error, SourceError) and isinstance(error.partial, Report):
-                # What came before is shown; that the source is lost stands in a notice of its own.
+                # Show the partial report; another notice reports the lost source.
                 take(error.partial)
                 return
             ended()

@@ -1,4 +1,4 @@
-"""The lookup of one key, walked through step by step. No Qt here."""
+"""Lookup of one key, shown step by step. No Qt here."""
 
 from __future__ import annotations
 
@@ -13,14 +13,26 @@ from shardcore.shards.trace import ABSENT
 from shardscope.session.highlights import Light, lights_of
 
 LEAST_PREFIX = 4
-"""Letters of the beginning of a key that may stand for it."""
+"""Shortest prefix, in characters, that is completed to a key."""
 
 STEP = 1 << 16
-"""Keys compared at a time."""
+"""Keys per piece of a prefix search."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceWalk:
+    """Lookup and its current step.
+
+    Attributes:
+        key: The requested key; empty for no lookup.
+        trace: None while it is being traced, and after an error.
+        error: Reason why it cannot be traced, or None.
+        step: Index of the current step; -1 before the first.
+        cold: Cost of the lookup on a cold start, once measured.
+        cold_error: Reason why it cannot be measured, or None.
+        begins: The one key that has an absent key as prefix; empty if there is none.
+    """
+
     key: str = ""
     trace: Trace | None = None
     error: BaseException | None = None
@@ -35,6 +47,7 @@ class TraceWalk:
 
     @property
     def waits(self) -> bool:
+        """True while a key is being looked up."""
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
@@ -43,11 +56,19 @@ class TraceWalk:
 
     @property
     def span(self) -> Span | None:
+        """First non-empty span of the current step, else its first span, or None."""
         spans = self.trace.steps[self.step].spans if self.trace is not None and self.step >= 0 else ()
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
 def looked_up(shard: Shard, key: str) -> TraceWalk:
+    """Trace a key; surrounding blanks are tolerated.
+
+    A text that is not a key of the format is completed to the one key with this prefix, if the index is loaded.
+
+    Raises:
+        UsageError: It is not a key, and no or several keys have this prefix.
+    """
     stripped = key.strip()
     try:
         trace = shard.trace(key)
@@ -70,6 +91,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
+    """Return the one key with a prefix; None without one, or if the index is not loaded. O(objects)."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()

@@ -1,4 +1,4 @@
-"""Numbers, sizes and names as the window writes them, one way everywhere."""
+"""Numbers, sizes and names as the window shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardcore.model.text import without_marks
 from shardcore.system import last_part
 
 LONGEST_NAME = 22
-"""Characters of a name that are shown; of longer ones the middle is left out."""
+"""Characters of a name; longer names are shortened in the middle."""
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
@@ -23,7 +23,7 @@ _ALONE = re.compile(
     """,
     re.VERBOSE,
 )
-"""A number that stands for itself in a sentence, and is no part of something else."""
+"""Number in a sentence that is not part of a date, name, range with separators or fraction."""
 
 _BEFORE_KEYS = frozenset(
     {
@@ -31,16 +31,17 @@ _BEFORE_KEYS = frozenset(
         *("object", "skeleton", "mesh", "annotation", "called"),
     }
 )
-"""Words after which a number is a key, a digest or a name."""
+"""Words after which a number is a key, digest or name."""
 
 
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
-"""An offset in a sentence of shardcore. Hashes are longer, flags and bytes have leading zeros."""
+"""Offset in a message of shardcore. Hashes are longer; flags and bytes have leading zeros."""
 
 _DECIMAL = "shardscopeDecimal"
 
 
 def set_decimal(decimal: bool) -> None:
+    """Show all offsets of the window in decimal; default: hexadecimal."""
     if (application := QCoreApplication.instance()) is not None:
         application.setProperty(_DECIMAL, decimal)
 
@@ -51,6 +52,7 @@ def _is_decimal() -> bool:
 
 
 def numbers(text: str) -> str:
+    """Return a text with its hexadecimal offsets in the notation the user chose: `0x1171` or `4,465`."""
     return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _is_decimal() else text
 
 
@@ -59,10 +61,12 @@ def offset_words(offset: int) -> str:
 
 
 def range_words(start: int, stop: int, source: str = "") -> str:
+    """Return `[start, stop)` with both ends included: `0x1171–0x1178 · 8 bytes`."""
     return numbers(range_text(start, stop, source))
 
 
 def span_words(span: Span, longest: int | None = None) -> str:
+    """Return a span as `range_words`; source names over `longest` characters are shortened in the middle."""
     source = source_words(span.source)
     return range_words(span.start, span.stop, cut_middle(source, longest) if longest else source)
 
@@ -80,6 +84,8 @@ def _placed(text: str, node: Node) -> str:
 
 
 def grouped(sentence: str) -> str:
+    """Return a sentence with thousands separators in its numbers, except in keys and digests."""
+
     def with_commas(match: re.Match[str]) -> str:
         before = sentence[max(match.start() - 20, 0) : match.start()].split()
         counted = sentence[match.end() :].startswith(" byte")
@@ -90,6 +96,10 @@ def grouped(sentence: str) -> str:
 
 
 def sentence(text: str) -> str:
+    """Return an error message as a sentence: without back-ticks, capitalised, with a full stop.
+
+    A key or field name at the beginning is not capitalised.
+    """
     said = without_marks(text).strip()
     if re.match(r"[a-z]+(?=[\s,])", said):
         said = said[0].upper() + said[1:]
@@ -97,6 +107,7 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
+    """Return the name of a source for display, such as `0.shard` or `decoded bytes 0x40–0x7f`."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
@@ -110,10 +121,12 @@ def node_name(node: Node) -> str:
 
 
 def known_size(size: int) -> str:
+    """Return a size in words; -1 is unknown before reading."""
     return "unknown until read" if size < 0 else long_size(size)
 
 
 def share_text(part: int, whole: int) -> str:
+    """Format a share: `12.5 %`, or `< 0.1 %` for small ones."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 0.1:
         return "< 0.1 %"
