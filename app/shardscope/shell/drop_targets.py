@@ -1,4 +1,4 @@
-"""Drop targets of dragged files: open, find in the open shard, or pack. Halves over the window."""
+"""Drop targets over the window for dragged files: open, search in the open shard, or pack."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ class DropPlace(Enum):
 
 
 class DropPlaces(QWidget):
+    """Overlay that is shown while files are dragged over the window.
+
+    Args:
+        window: The window.
+        has_shard: Returns whether a shard is open; otherwise there is no target *Is it in here?*.
+        act: Called with target and paths, after the drop event has ended.
+    """
+
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(
@@ -144,5 +152,6 @@ class DropPlaces(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
+    """Return the dragged local paths; empty if anything else is among them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

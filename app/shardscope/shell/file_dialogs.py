@@ -1,4 +1,4 @@
-"""The dialogs that request a file or a folder to open."""
+"""Dialogs that open files and folders."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from shardscope.widgets.file_dialogs import ask_files, ask_folder
 
 
 class FileDialogs(QObject):
+    """Dialogs that start in the folder used last. `chosen` gets the paths."""
+
     def __init__(self, settings: Settings, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings

@@ -1,4 +1,4 @@
-"""The window: docks around the bytes, menus, messages, and what happens at the beginning and at the end."""
+"""The main window: docks around the bytes, menus, notices, opening and closing."""
 
 from __future__ import annotations
 
@@ -129,6 +129,11 @@ _COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 
 
 class MenuKeys(QObject):
+    """Gives the shortcuts of the window precedence over text fields, which use Ctrl+D and Ctrl+E themselves on X11.
+
+    Editing keys (copy, undo, …) stay with the fields.
+    """
+
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
@@ -152,11 +157,13 @@ class MenuKeys(QObject):
 
 
 class LayoutMemory:
+    """Saves the layout of the docks, which are hidden while the welcome page is shown."""
+
     def __init__(self, window: QWidget, panels: PanelDocks, settings: Settings) -> None:
         self._window = window
         self._panels = panels
         self._settings = settings
-        # None: nobody moved a dock so far, and the docks are arranged when they are first shown.
+        # None if no dock was moved yet: the default layout is used when they are first shown.
         self._kept: QByteArray | None = None
 
     def restore(self) -> None:
@@ -167,13 +174,16 @@ class LayoutMemory:
             self._kept = state
 
     def keep(self) -> None:
+        """Save the layout in memory; call it before the docks are hidden."""
         self._kept = self._panels.state()
 
     def bring_back(self) -> None:
+        """Restore the saved layout, or the default one."""
         if self._kept is None or not self._panels.restore(self._kept):
             self._panels.arrange()
 
     def save(self) -> None:
+        """Write geometry and layout to the settings."""
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
@@ -201,6 +211,11 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, setting
 
 
 class Appearance(QObject):
+    """Applies theme, zoom and motion of the settings to the application.
+
+    Create it before the first widget, since widgets copy the application font.
+    """
+
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         application = QApplication.instance()
@@ -216,6 +231,7 @@ class Appearance(QObject):
         self.wear()
 
     def wear(self) -> None:
+        """Apply the theme of the settings without saving it."""
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
@@ -233,18 +249,27 @@ class Appearance(QObject):
 
 
 LEAST = QSize(640, 420)
-"""The smallest window, or the screen where that is smaller."""
+"""Least window size in pixels, limited to the screen."""
 
 FRAME = QSize(16, 48)
-"""Room that the first window leaves for its frame, whose size is known only once it is shown."""
+"""Assumed size of the window frame in pixels; the real one is only known once it is shown."""
 
 CENTRE = QSize(300, 120)
-"""The smallest room for the bytes."""
+"""Least size of the bytes in pixels."""
 SMALL_NODE = 1_000_000
-"""Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
+"""Largest node, in bytes, that is written on a mouse press: most presses in the tree do not start a drag."""
 
 
 class MainWindow(QMainWindow):
+    """Main window.
+
+    Attributes:
+        session: The open documents.
+        hex: The bytes view.
+        notices: Notices below the bytes.
+        panels: The docks of `PANELS`.
+    """
+
     _ends = False
 
     def __init__(self, settings: Settings) -> None:
@@ -253,7 +278,7 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(self)
         self.session = Session(self.jobs, self)
         install_roles()
-        # Before any widget is made: each takes the font of the application as it is then, and is polished once.
+        # Before any widget: widgets copy the font of the application when they are created.
         self.appearance = Appearance(settings, self)
         self.appearance.wear()
         self._to_learn = self._to_preview = ""
@@ -346,7 +371,7 @@ class MainWindow(QMainWindow):
         for page in (self.welcome, self.hex, self.spaces):
             self.pages.addWidget(page)
         centre = self._centre = FixedSizeFrame(self.pages, CENTRE, self)
-        # Whatever the pages would like, notices have the room they need.
+        # Ignore the size hints of the pages, so that notices get the room they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.notices = Notices(centre)
         column = centre.layout()
@@ -380,13 +405,14 @@ class MainWindow(QMainWindow):
             self.session.keep_view(name, view)
 
     def _limit_centre(self) -> None:
+        """Limit the bytes view to the width that rows and fields need; the side panels get the rest."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
         limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
         if limit == before:
             return
         self._centre.setMaximumWidth(limit)
-        # Docks that are just being hidden swallow the request for a new layout.
+        # Deferred: a request for a new layout is lost while docks are being hidden.
         QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
         if before < limit and self.panels.sides and not self.hex.drawings.in_front:
             self.panels.give_room(limit - self._centre.width())
@@ -442,7 +468,7 @@ class MainWindow(QMainWindow):
         session.tab_wanted.connect(self.open_tab)
         self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
         self._history_changed()
-        # All that is made so far has its size at 100 %.
+        # Last, since everything was created at 100 %.
         self.appearance.set_zoom(self.settings.zoom)
 
     # --- opening ---
@@ -450,6 +476,14 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
+        """Open a path or address; show the address dialog first if keys, store or layer must be chosen.
+
+        Args:
+            uri: Path or address.
+            format: Format; None to detect it.
+            remote: Connection options; None for the saved ones.
+            select: Bytes to select, or None.
+        """
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.has_to_ask(uri):
             self.connecting.ask(request)
@@ -457,6 +491,7 @@ class MainWindow(QMainWindow):
             self.session.open_tab(request, select)
 
     def _may_show(self) -> bool:
+        """Return whether an opened document may be shown: not while a modal dialog is about the current one."""
         dialog = QApplication.activeModalWidget()
         return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
 
@@ -469,6 +504,7 @@ class MainWindow(QMainWindow):
         format: str | None = None,
         remote: RemoteOptions | None = None,
     ) -> None:
+        """Open paths or addresses with what to select in each; the first one is shown."""
         if len(files) == 1:
             self.open(files[0][0], format, remote, files[0][1])
         else:
@@ -478,7 +514,8 @@ class MainWindow(QMainWindow):
         self.open_files([(path, None) for path in paths])
 
     def take_over(self, files: Sequence[Handover]) -> None:
-        # A dialog is about the file below it: others open behind.
+        """Open the files of a second start of the program, and raise the window."""
+        # While a dialog is open, its document stays shown; the files are opened in the background.
         front = self.session.may_show()
         for one in files[: int(front)]:
             self.open(one.uri, one.format, None, one.select)
@@ -503,6 +540,7 @@ class MainWindow(QMainWindow):
             self.help.teaching.opened()
 
     def preview(self, uri: str) -> None:
+        """Open a file and show its first object in the preview."""
         self._to_preview = uri
         before = self.session.document
         self.open(uri)
@@ -562,20 +600,21 @@ class MainWindow(QMainWindow):
         self.ways.check_given(shard)
 
     def _name(self) -> None:
+        """Show name and format of the open file in title and status line."""
         shard = self.session.shard
         if shard is None:
             return
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
-        # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
+        # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
         name = shown(self.session.secrets.text(name)).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         self.line.tell_format(shard.title, shard.why)
 
     def _bring_lists(self) -> None:
         if not self.breaking.stays:
-            # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
+            # Other panels may be in front, after docks were moved or in a small window.
             self.panels.raise_("objects")
             for name in ("structure", "inspector")[: 1 + self.panels.folded]:
                 self.panels.raise_(name)
@@ -605,7 +644,7 @@ class MainWindow(QMainWindow):
 
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
-        # Reading the index may come upon damage that opening did not see.
+        # Loading the index may detect damage that opening did not.
         if not self.session.switching:
             self.troubles.tell_damage()
 
@@ -650,6 +689,7 @@ class MainWindow(QMainWindow):
         return self.pages.currentWidget() is not self.welcome
 
     def _show_work(self, shard: Shard) -> None:
+        """Show the bytes, or the choice of a key space for a data set with several."""
         page: QWidget = self.hex
         before, at_work = self.pages.currentWidget(), self._at_work
         if isinstance(shard, DataSet) and shard.key_spaces:
@@ -734,10 +774,12 @@ class MainWindow(QMainWindow):
     # --- the beginning and the end ---
 
     def end(self) -> None:
+        """Close the window without asking; jobs that write files are cancelled."""
         self._ends = True
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
+        """Ask whether to cancel jobs that write files; closes the window if all of them complete meanwhile."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -811,9 +853,9 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         if not self.isVisible():
-            # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
+            # Qt also calls this for a window that is being deleted, whose children are partly gone.
             return super().focusNextPrevChild(forward)
-        # Not along `nextInFocusChain`: PySide makes each widget the owner of the next one, and deletes both together.
+        # Do not use `nextInFocusChain`: PySide makes each widget the owner of the next one and deletes both.
         before = self.focusWidget()
         parts = self.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
         parts.sort(key=lambda part: (part.x(), part.y()))
@@ -826,6 +868,7 @@ class MainWindow(QMainWindow):
         return bool(following)
 
     def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
+        """Return the widgets of a part that accept Tab, line by line; nested ones follow their container."""
         stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
         outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
         place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
@@ -840,7 +883,7 @@ class MainWindow(QMainWindow):
     def _takes_tab(self, part: QWidget) -> bool:
         takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
         if isinstance(part, QRadioButton) and not part.isChecked():
-            # Of a group of radio buttons, Tab stops at the checked one.
+            # In a group of radio buttons, Tab stops only at the checked one.
             group = [one for one in self.findChildren(QRadioButton) if one.parentWidget() is part.parentWidget()]
             takes = takes and not any(one.isChecked() for one in group)
         return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
@@ -862,6 +905,7 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
+        """Look up the key in the address field, else the selected object, else ask for a key."""
         if key := self.hex.address.key:
             self.trace_key(key)
         elif self.objects.actions_.trace.isEnabled():

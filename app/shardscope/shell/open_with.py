@@ -1,4 +1,4 @@
-"""Opening in another way than by recognising: the format, and the options that formats declare."""
+"""Opening with a chosen format and options instead of detection."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ def no_fit() -> str:
 
 
 class OpenWith(QDialog):
+    """Dialog for path, format and options; `chosen` carries the `OpenRequest`.
+
+    Args:
+        request: Initial values.
+        formats: Formats to choose from.
+        shard: The open shard if it is to be reopened, else None.
+        parent: The window.
+    """
+
     chosen = Signal(object)
 
     def __init__(
@@ -95,6 +104,7 @@ class OpenWith(QDialog):
         column.addWidget(self.buttons)
 
     def _asked(self) -> list[OptionField]:
+        """Return the option fields of the chosen or detected format."""
         chosen = self._formats.get(self.format.currentData() or self._detected)
         return [self.fields[option.name] for option in _options([chosen])] if chosen is not None else []
 
@@ -111,6 +121,7 @@ class OpenWith(QDialog):
 
     @property
     def request(self) -> OpenRequest:
+        """Request with the values of the fields; fields that were not changed keep the given option."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for
@@ -147,17 +158,18 @@ class OpenWays(QObject):
                 return
             first = request
             if request.uri and shard is None and request.format is None:
-                # It is opened so because it lacks a specification.
+                # The dialog is shown because a specification is missing: preselect the format that needs one.
                 named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
                 first = replace(request, format=named)
             dialog = OpenWith(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
-        # The first time all formats are imported.
+        # In a job: the first call imports all formats.
         return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
+        """Open the request; if its text is a link, select its bytes."""
         if not may_be_link(request.uri):
             self._open(request)
             return
@@ -179,6 +191,7 @@ class OpenWays(QObject):
             self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
+        """Verify in a job whether a specification given by the user matches the file; show a notice if not."""
         if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
@@ -199,6 +212,7 @@ class OpenWays(QObject):
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
+        """Show a notice if the specification was inferred from the bytes."""
         if shard.damage is None and shard.evidence:
             self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
@@ -220,6 +234,7 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
+    """Return whether the shard was read with parameters of this option, given or inferred."""
     return bool(shard.parameters) and _is_spec(option)
 
 
@@ -228,6 +243,7 @@ def _is_spec(option: Option) -> bool:
 
 
 def _evidence(shard: Shard) -> str:
+    """Return evidence and open points of an inferred specification as rich text."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]

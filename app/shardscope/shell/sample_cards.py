@@ -1,4 +1,4 @@
-"""The samples on the welcome page: a card for each, with the strip of its sections as the overview draws it."""
+"""Cards of the samples on the welcome page, with a strip of the sections of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CARDS = (Role.MAIN, Role.FEATURED)
 """Samples with a card of their own."""
 
 TWO_COLUMNS = 600
-"""From this width on, at 100 %, two cards are beside each other."""
+"""Width in pixels at 100 % from which there are two columns."""
 
 SOON_MILLISECONDS = 150
 _STRIP = 16
@@ -51,14 +51,23 @@ class StripSection:
 
 
 def parts_of(shard: Shard) -> tuple[StripSection, ...]:
+    """Return the sections of a file, or of the first shard of a data set."""
     if isinstance(shard, DataSet):
         shard = shard.member(shard.members[0].name)
     return tuple(StripSection(section.role, section.size) for section in shard.sections if section.size)
 
 
 class SampleCard(QAbstractButton):
+    """Button that opens a sample by click, Return or space.
+
+    Attributes:
+        parts: Sections of the strip, once read.
+        learn: Starts the first lesson on the format.
+        more: Menu of further samples of the format.
+    """
+
     more_chosen = Signal(object)
-    """The path of another sample of the format."""
+    """Carries the path of another sample of the format."""
 
     def __init__(self, sample: Sample, others: Sequence[Sample] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +82,7 @@ class SampleCard(QAbstractButton):
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        # A featured sample is there for what is in it, not for its format.
+        # A featured sample shows its content, not its format.
         self.learn.setVisible(sample.role is not Role.FEATURED)
         self.more = self._more_button(others)
         self._lay_out()
@@ -89,7 +98,7 @@ class SampleCard(QAbstractButton):
         column.addLayout(head)
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
         for text in (title, about):
-            # The whole card is one button.
+            # Pass clicks on texts to the card, which is one button.
             text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         head.addWidget(title, 1, Qt.AlignmentFlag.AlignVCenter)
@@ -165,13 +174,15 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
+    """All samples; `chosen` carries a path. Sections are read by jobs once the cards have been visible for a moment."""
+
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(object)
     preview_requested = Signal(object)
-    """The path of a sample that is to be opened with the preview of its first object."""
+    """Carries the path of a sample to open with the preview of its first object."""
     learn_requested = Signal(object)
-    """The path of a sample that is to be opened beside the page of its format."""
+    """Carries the path of a sample to open with the first lesson on its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -226,7 +237,7 @@ class SampleCards(QWidget):
 
     def _ask(self, jobs: Jobs, card: SampleCard) -> None:
         def done(parts: tuple[StripSection, ...] | None, error: BaseException | None) -> None:
-            # A sample that cannot be read says so when it is opened.
+            # An unreadable sample shows its error when it is opened.
             if parts is not None:
                 card.show_parts(parts)
                 there = {part.role for card in self.cards for part in card.parts}

@@ -1,4 +1,4 @@
-"""The page of the first start: open, drop, recent files, samples."""
+"""Welcome page: open, drop, recent files, samples."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 WIDEST = 820
-"""Most width of the samples; what was opened before is beside them."""
+"""Greatest width of the samples in pixels at 100 %."""
 
 BESIDE = 900
-"""From this width on, at 100 %, what was opened before is beside the samples; below, it is above them."""
+"""Width in pixels at 100 % from which recent files are beside the samples instead of above."""
 
 
 class Welcome(QScrollArea):
+    """Page that is shown while no file is open. Signals without value request dialogs; the others carry a path."""
+
     open_requested = Signal()
     folder_requested = Signal()
     address_requested = Signal()
