@@ -1,4 +1,4 @@
-"""Opens remote addresses: requests them, remembers how they were reached, and offers another way when one fails."""
+"""Opening of remote addresses, with saved connection options and retries with others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ from shardscope.tasks.connect.dialog import AddressDialog
 
 
 class ConnectTask(QObject):
+    """Shows the address dialog, and saves the connection options of opened addresses without credentials.
+
+    Attributes:
+        agreeing: Questions before large downloads.
+        connections: Connection options by bucket or server.
+    """
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session
@@ -37,6 +44,13 @@ class ConnectTask(QObject):
         *,
         chosen: Callable[[OpenRequest], object] | None = None,
     ) -> AddressDialog:
+        """Show the address dialog.
+
+        Args:
+            request: Initial values.
+            who: Login to select; None for the last one.
+            chosen: Called with the request; None opens it in a tab.
+        """
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)
@@ -48,6 +62,7 @@ class ConnectTask(QObject):
         self._session.open_tab(request.reached(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
+        """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""
         if is_viewer_link(uri):
             with suppress(UsageError):
                 return len(layers_of(uri)) > 1

@@ -1,4 +1,4 @@
-"""Writing what is open again, under another key: a dialog with the options of the format, a job, and the new file."""
+"""Writing a copy of the open shard with another HMAC key or expiry: dialog and job."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class RekeyDialog(QDialog):
+    """Dialog for the options and the target; `wanted` requests writing."""
+
     wanted = Signal()
 
     def __init__(self, options: tuple[Option, ...], target: Path, parent: QWidget | None = None) -> None:
@@ -97,11 +99,13 @@ class RekeyDialog(QDialog):
         self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
 
     def _choose(self) -> None:
-        # The library says itself that a file exists, and leaves it as it is.
+        # No confirmation here: the library refuses to replace an existing file.
         ask_target(self, self.tr("New file"), self.target.setText, name=self.target.text(), confirms=False)
 
 
 class RekeyTask(QObject):
+    """Shows the dialog and writes the new file; `news` carries the result."""
+
     news = Signal(object)
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:

@@ -1,4 +1,4 @@
-"""Switch that permits changes of the open file: off at every open."""
+"""Permission to change the open file; off whenever a file is opened."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
+    """Permission to change the open file.
+
+    `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
+
+    Attributes:
+        allowed: Whether the user permits changes.
+        standing: The possible edits; looked up by a job.
+    """
+
     changed = Signal()
     interrupted = Signal(object, object)
 
@@ -38,10 +47,12 @@ class EditSwitch(QObject):
             self.changed.emit()
 
     def stay(self) -> None:
+        """Keep the permission over the next opening; call it before a reload after an edit."""
         self._stays = self.allowed
 
     @property
     def why_not(self) -> str:
+        """Reason why nothing can be changed now, with advice; empty if it can."""
         if self.standing.why_not:
             return self.standing.why_not
         if not self.allowed:
@@ -88,6 +99,7 @@ class EditSwitch(QObject):
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
+        """Drop the permission, and look for an interrupted edit: it may be why the file cannot be opened."""
         self._stays = False
         uri = failure.request.uri
 

@@ -1,4 +1,4 @@
-"""One planned file as a strip of its sections, as the overview will draw it once the file is there."""
+"""Strip of the sections of a planned file, as in the overview."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ _SIDE = 3.0
 
 
 class PlanStrip(QWidget):
+    """Strip of a planned file; `chosen` carries the index of a section (mouse or arrow keys)."""
+
     spoken_role = QAccessible.Role.Graphic
 
     chosen = Signal(object)
@@ -84,6 +86,7 @@ class PlanStrip(QWidget):
         return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
+        """Return the index of the section at an x in pixels; -1 without sections."""
         if not self._sections:
             return -1
         return self._sections.index(self._scale.section_at(x - _SIDE))

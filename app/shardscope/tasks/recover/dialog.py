@@ -1,4 +1,4 @@
-"""The dialog that reports what is whole in a damaged file, and takes it out."""
+"""Dialog that lists the recoverable objects of a damaged file and extracts them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,21 @@ from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
-"""Things that are listed; the report in the folder has all of them."""
+"""Most objects that are listed; the report in the folder is complete."""
 
 _SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED: "✖", Condition.LOST: "▲"}
 _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
+    """List of recoverable objects. `wanted` requests extraction, `again` a new search; `place_chosen` carries a `Span`.
+
+    Args:
+        name: Name of the file.
+        sandbox: Whether the bytes are those of a sandbox.
+        parent: The window.
+    """
+
     wanted = Signal()
     again = Signal()
     place_chosen = Signal(object)
@@ -131,6 +139,7 @@ class RecoverDialog(QDialog):
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
     def tell_lost(self, text: str, done: Salvage | None) -> None:
+        """Show that the source is unreachable, with the objects found before, and offer a retry."""
         if done is not None:
             self.tell(done)
         self.busy.hide()
@@ -167,8 +176,10 @@ class RecoverDialog(QDialog):
 
 
 class RecoverTask(QObject):
+    """Shows the dialog, searches and extracts in jobs."""
+
     written = Signal(object)
-    """The `Salvage` whose files were written."""
+    """Carries the `Salvage` whose files were written."""
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
@@ -180,6 +191,7 @@ class RecoverTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
+        """Show the dialog and search; asks first if that fetches much."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()
@@ -190,7 +202,7 @@ class RecoverTask(QObject):
         sheet.place_chosen.connect(self._session.select_span)
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.show()
-        # Not every desktop gives the keyboard to a new window by itself.
+        # Some desktops do not give the keyboard to a new window.
         sheet.raise_()
         sheet.activateWindow()
         sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -251,7 +263,7 @@ class RecoverTask(QObject):
     def _close(self) -> None:
         sheet = self.sheet
         if sheet is not None and self._session.switching and self._writing:
-            # Another tab is shown: what is being written goes on without the dialog.
+            # Another tab is shown: writing continues without the dialog.
             self.sheet = None
         if sheet is not None:
             sheet.reject()
@@ -264,11 +276,12 @@ class RecoverTask(QObject):
 
 
 def _empty_folder(chosen: Path, name: str) -> Path:
+    """Return the chosen folder if it is empty, else an unused name in it."""
     try:
         if not any(chosen.iterdir()):
             return chosen
     except OSError:
-        # The job reports why.
+        # The job reports the reason.
         return chosen
     first = f"{Path(name).stem or 'objects'}-recovered"
     names = chain([first], (f"{first}-{number}" for number in count(2)))
