@@ -1,4 +1,4 @@
-"""The `shardscope` command: opens the window, or makes a picture of it without a display."""
+"""The `shardscope` command: opens the window, or takes a screenshot without a display."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def add_reach_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
+    """Return the connection options from the flags, or None; exits if they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -47,6 +48,10 @@ def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> Rem
 
 @contextmanager
 def quick_start() -> Iterator[None]:
+    """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
+
+    shardcore is imported first: once PySide is loaded, it reads the source of every imported module.
+    """
     gc.disable()
     import shardcore.shards.opening  # noqa: F401 - imported for those that come later
 
@@ -59,7 +64,7 @@ def quick_start() -> Iterator[None]:
 
 NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
 PICTURE = ("size", "scale", "select", "trace", "step", "verify", "show")
-"""Options that `--screenshot` alone has."""
+"""Options that need `--screenshot`."""
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
 
@@ -99,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit code: 0 success, 1 screenshot failed, 2 usage error, no display or no Qt."""
     options = parser()
     given = options.parse_args(arguments)
     given.remote = reach_of(options, given)
@@ -126,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
-        # A server without the libraries that Qt needs.
+        # Such as a server without the system libraries of Qt.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
         return 2
 
@@ -286,6 +292,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
+    """Delete the window before the application: at interpreter exit the order is undefined."""
     from shiboken6 import delete
 
     application.processEvents()

@@ -1,7 +1,6 @@
-"""Files that make a desktop know the program: its entry in menus, its icons, the types of files that it opens.
+"""Desktop integration by the XDG specifications: menu entry, icons, MIME types.
 
-Desktops of the XDG specifications read them from the data folder of the user. Types are recognised by their first
-bytes, and by endings that one format has for itself: `*.shard` belongs to several formats and is not claimed.
+Types are detected by their first bytes and by extensions of one format only: `*.shard` belongs to several formats.
 """
 
 from __future__ import annotations
@@ -24,15 +23,24 @@ ENTRY = "applications/shardscope.desktop"
 TYPES = "mime/packages/shardscope.xml"
 ICON = "icons/hicolor/scalable/apps/shardscope.svg"
 SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
-"""Pixels of the icons."""
+"""Icon sizes in pixels."""
 
 UPDATES = (("update-mime-database", "mime"), ("update-desktop-database", "applications"))
-"""Programs that update the caches of a desktop, and the folder of each."""
+"""Programs that update the caches of a desktop, with the folder of each."""
 
 NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD), not for this system"
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:
+    """Write the files; yield one line per file.
+
+    Args:
+        command: Command line that starts the program.
+        folder: Data folder of the user, such as `~/.local/share`.
+
+    Raises:
+        SourceError: A folder cannot be created.
+    """
     for name, content in _files(command):
         path = folder / name
         state = "replaced" if path.exists() else "installed"
@@ -46,6 +54,7 @@ def install(command: list[str], folder: Path) -> Iterator[str]:
 
 
 def uninstall(folder: Path) -> Iterator[str]:
+    """Remove the installed files; yield one line per file."""
     for name in (ENTRY, TYPES, ICON, *map(_icon, SIZES)):
         path = folder / name
         try:
@@ -59,6 +68,7 @@ def uninstall(folder: Path) -> Iterator[str]:
 
 
 def running_command() -> list[str]:
+    """Return the command line that starts this program again: bundle, script, or `python -m`."""
     if getattr(sys, "frozen", False):
         return [sys.executable]
     script = Path(sys.argv[0]).absolute()
@@ -81,6 +91,7 @@ def _icon(size: int) -> str:
 
 
 def _quoted(word: str) -> str:
+    """Quote a word for `Exec` (Desktop Entry Specification, *The Exec key*)."""
     for letter in '\\"`$':
         word = word.replace(letter, f"\\{letter}")
     return f'"{word}"'.replace("\\", "\\\\").replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Settings: recent files, theme, layout of the window. They are one JSON file of the user."""
+"""Settings of the user in one JSON file: recent files, theme, layout, choices."""
 
 from __future__ import annotations
 
@@ -32,11 +32,18 @@ def settings_file() -> Path:
 
 
 def keep_qt_from_settings() -> None:
+    """Redirect QSettings to nothing: PySide unpickles Python objects in them, which would run code from the file."""
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
         QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
 
 
 class _Setting(Generic[T]):
+    """Descriptor for a value of the settings file.
+
+    Args:
+        clean: Converts a value of the file; None is a missing value, and any value may be invalid.
+    """
+
     def __init__(self, clean: Callable[[object], T]) -> None:
         self._clean = clean
 
@@ -92,6 +99,16 @@ def _shown(value: object) -> frozenset[int]:
 
 
 class Settings:
+    """Settings of the user.
+
+    Each change is written at once, after reading the file again: another window may have changed it.
+    An invalid file is renamed to `*.invalid`, and all settings are defaults.
+
+    Args:
+        path: File; default: the file of the user.
+        theme: Theme for this start only.
+    """
+
     extraction = _Setting(_by_name)
     """Choices of the last extraction, by name of the control."""
     sketches = _Setting(_by_name)
@@ -141,6 +158,7 @@ class Settings:
         self._load()
 
     def report_to(self, tell: Callable[[str], object]) -> None:
+        """Report problems of the file to a function, each once; also earlier ones."""
         self._tell = tell
         for text in self._problems:
             tell(text)
@@ -149,6 +167,7 @@ class Settings:
         return self._values.get(name)
 
     def set_value(self, name: str, value: object) -> None:
+        """Write a value to the file; None removes it. Problems are reported, not raised."""
         if value == self._values.get(name) or not self._load():
             return
         if value is None:
@@ -163,6 +182,7 @@ class Settings:
             self._report(f"settings are not saved: {reason_of(error) if isinstance(error, OSError) else error}")
 
     def _load(self) -> bool:
+        """Read the file; return whether it can be written."""
         try:
             text = read_side_file(real_path(self._path), FREE.size + 1)
         except SourceError as error:
@@ -248,6 +268,7 @@ class Settings:
         self.set_value(f"lessons_done/{name}", True)
 
     def columns(self, format: str) -> dict[str, bool]:
+        """Return columns that the user shows or hides for a format; others have the default."""
         value = self.value(f"columns/{format or 'none'}")
         return {name: shown is True for name, shown in value.items()} if isinstance(value, dict) else {}
 
