@@ -26,8 +26,6 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Endpoint of an S3-compatible store; an empty `url` is the default of the address that is opened."""
-
     name: str
     url: str
     path_style: bool = False
@@ -49,7 +47,6 @@ ENDPOINTS = (
 
 
 def who_of(options: RemoteOptions | None) -> Who:
-    """Return the identity for requests; without options it is anonymous."""
     if options is None or options.anonymous:
         return Who.ANONYMOUS
     if options.access_key:
@@ -93,7 +90,6 @@ def from_json(text: str) -> RemoteOptions | None:
 
 
 def way_words(text: str) -> str:
-    """Return saved options for display, such as `profile lab, http://127.0.0.1:9000`; empty if invalid."""
     try:
         found = json.loads(text)
         usual = found.get("who") == _AS_USUAL
@@ -105,11 +101,7 @@ def way_words(text: str) -> str:
 
 
 class Connections:
-    """Connection options by bucket or server. Access keys stay in memory, until the window closes.
-
-    Args:
-        remembered: Saved options as JSON by place, oldest first; copied to `kept`.
-    """
+    """Connection options by bucket or server; access keys stay in memory, `kept` has the rest as JSON."""
 
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
@@ -119,7 +111,6 @@ class Connections:
         """Return the options for an address; None if none were chosen.
 
         A bucket keeps its endpoint when its keys are gone, so that its name is not sent to another store.
-        A URL names its server, so options with an endpoint do not apply to it.
         """
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
@@ -127,7 +118,6 @@ class Connections:
 
     @property
     def endpoints(self) -> list[str]:
-        """Endpoint URLs used before, latest first."""
         ways = [from_json(text) for text in reversed(self.kept.values())]
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
@@ -146,12 +136,10 @@ class Connections:
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
-        """Return whether the place was opened with access keys that are no longer in memory."""
         place = place_of(uri)
         return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
 
     def remember(self, uri: str, options: RemoteOptions) -> None:
-        """Keep the options of a place: complete in memory, without credentials in `kept`."""
         if not (place := place_of(uri)):
             return
         self._secret[place] = options
@@ -174,7 +162,6 @@ def _is_bucket(uri: str) -> bool:
 
 
 def described(address: Address) -> str:
-    """Return one line that says how an address was understood; signatures are left out."""
     store = address.store
     signed = ", with a signature that stays hidden" if address.query else ""
     if address.version:

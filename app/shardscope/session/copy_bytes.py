@@ -8,7 +8,6 @@ from enum import Enum
 from types import MappingProxyType
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Most bytes that can be copied."""
 
 GROUP = 8
 """Bytes per group of the hex view; groups are two spaces apart."""
@@ -40,15 +39,7 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Return bytes as text; the keywords apply to `CopyAs.SEEN` only.
-
-    Args:
-        data: The bytes.
-        form: The text format.
-        start: Offset of the first byte.
-        width: Bytes per row.
-        lead: Blank cells in the first row of the view: a row begins where `(offset + lead) % width` is 0.
-        digits: Hex digits of the offsets.
+    """Return bytes as text; a row of `CopyAs.SEEN` begins where `(offset + lead) % width` is 0.
 
     Raises:
         TooMuchToCopy: More than `MAX_BYTES`.
@@ -60,7 +51,6 @@ def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: 
 
 
 def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Return rows as the hex view shows them (offset, hex, text); cells outside the bytes are blank."""
     lines = []
     at = 0
     hex_width = len(hex_cells(bytes(width)))
@@ -76,7 +66,6 @@ def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digi
 
 
 def hex_cells(row: bytes, skip: int = 0) -> str:
-    """Return hex pairs in groups of `GROUP`, after `skip` blank cells."""
     pairs = ["  "] * skip + [f"{byte:02x}" for byte in row]
     return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP))
 

@@ -8,10 +8,7 @@ from PySide6.QtCore import QObject, QTimer, SignalInstance
 
 
 class Debounce(QTimer):
-    """Single-shot timer that calls `call` some milliseconds after the last `again()`; 0 is the next event loop turn.
-
-    Connect signals to `again`: `start` would take their argument as the interval.
-    """
+    """Single-shot timer. Connect signals to `again`: `start` would take their argument as the interval."""
 
     def __init__(self, parent: QObject, call: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> None:
         super().__init__(parent)

@@ -18,28 +18,15 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenedShard
 
 MOST_CLOSED = 20
-"""Closed tabs that can be reopened."""
 
 MOST_OPEN = 200
-"""Tabs of a window."""
 
 _numbers = itertools.count(1)
 
 
 @dataclass(eq=False)
 class Document:
-    """One open file.
-
-    Attributes:
-        number: Order of the requests; tabs have this order until they are moved.
-        shard: None while it is being opened.
-        select: Bytes to select when it is first shown.
-        fresh: Whether it has not been shown yet.
-        unsaved: Whether closing it would lose changes; valid while it is parked.
-        state: Values of the session by name, while it is parked.
-        views: States of the views by name, while it is parked.
-        mail: Results of jobs that ended while it was parked; delivered when it is shown.
-    """
+    """One open file; `state`, `views` and `mail` (results of jobs to deliver) are set while it is parked."""
 
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))
@@ -53,13 +40,10 @@ class Document:
 
     @property
     def troubled(self) -> bool:
-        """True if the file is damaged, or was changed on disk while it was shown."""
         return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
 
 
 class KeepsView(Protocol):
-    """View with a state per document, such as its scroll position."""
-
     def view_state(self) -> object:
         """Return the state; called before the document is parked."""
 
@@ -68,7 +52,6 @@ class KeepsView(Protocol):
 
 
 def same_place(one: str, other: str) -> bool:
-    """Return whether two paths or addresses are equal; paths are compared as absolute paths."""
     return one == other or (bool(one and other) and _whole(one) == _whole(other))
 
 
@@ -77,7 +60,6 @@ def _whole(uri: str) -> str:
 
 
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
-    """Return whether two requests open the same content in the same way."""
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
@@ -89,8 +71,6 @@ class Documents(OpenedShard):
     """Open documents, of which one is shown. Views get the same signals as when one file replaces another.
 
     Attributes:
-        document: The shown document; without a shard if nothing is open.
-        documents: All open documents in tab order.
         switching: Whether `closed` and `opened` are emitted because a document is parked or shown again.
         may_show: Called before an opened document is shown automatically; False keeps it in the background.
     """
@@ -122,14 +102,12 @@ class Documents(OpenedShard):
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
-        """Show the document of a shard; return False if it is not open any more."""
         document = next((one for one in self.documents if one.shard is shard), None)
         if document is not None:
             self.show(document)
         return self.shard is shard
 
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
-        """Add a function that returns whether leaving the shown document would lose changes."""
         self._unsaved.append(unsaved)
 
     @property
@@ -137,11 +115,7 @@ class Documents(OpenedShard):
         return any(unsaved() for unsaved in self._unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Return a callback that delivers only while the document shown now is shown.
-
-        It waits in `Document.mail` while the document is parked. With `closed`, it also delivers after the document was
-        closed.
-        """
+        """Return a callback that waits while the document shown now is parked; with `closed`, it also outlives it."""
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -164,17 +138,7 @@ class Documents(OpenedShard):
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
-        """Open a request in a new tab, or show the tab that has it open.
-
-        Args:
-            request: What to open.
-            select: Bytes to select.
-            front: Whether to show it.
-            agreed: Whether the user agreed that opening fetches much.
-
-        Returns:
-            The job; None if the tab is open already or the user is asked first.
-        """
+        """Open a request in a new tab; None if it is open already (then it is shown), or if the user is asked first."""
         there = next((one for one in self.documents if _alike(request, one.request)), None)
         if there is not None:
             if front:
@@ -199,13 +163,11 @@ class Documents(OpenedShard):
         return self.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
-        """Note a document that is being opened; of several in front, the latest is shown."""
         if front:
             self._coming = dict.fromkeys(self._coming, False)
         self._coming[document] = front or self._coming.get(document, False)
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
-        """Open several requests with what to select in each; `current` is the index of the one to show."""
         for number, (request, select) in enumerate(files):
             self.open_tab(request, select, front=number == current)
 
@@ -255,7 +217,6 @@ class Documents(OpenedShard):
         )
 
     def _add(self, document: Document) -> None:
-        """Insert a document in the order of the requests."""
         at = len(self.documents)
         while at and self.documents[at - 1].number > document.number:
             at -= 1
@@ -282,7 +243,6 @@ class Documents(OpenedShard):
         self._bring(document)
 
     def step(self, by: int) -> None:
-        """Show the document `by` tabs to the right; wraps around."""
         if self.document in self.documents:
             at = self.documents.index(self.document) + by
             self.show(self.documents[at % len(self.documents)])
@@ -308,7 +268,6 @@ class Documents(OpenedShard):
         self.replacing = self.switching = False
 
     def _bring(self, document: Document) -> None:
-        """Show a document; no document may be shown."""
         shard = document.shard
         assert shard is not None
         self.document = self.jobs.scope = document
@@ -338,7 +297,6 @@ class Documents(OpenedShard):
         self.check_source()
 
     def _retell(self) -> None:
-        """Emit the signals for the restored state of a parked document."""
         self.index_changed.emit(self.index_state)
         if self.index_state is IndexState.LOADED:
             self.index_loaded.emit()
@@ -348,7 +306,6 @@ class Documents(OpenedShard):
     # --- closing ---
 
     def close(self) -> None:
-        """Close the shown document and show its neighbour, if any."""
         if self.shard is not None and self.may_leave(None, self._dismiss):
             self._dismiss()
 
@@ -363,7 +320,6 @@ class Documents(OpenedShard):
             self.documents_changed.emit()
 
     def close_all(self) -> None:
-        """Close all documents without asking."""
         for document in [one for one in self.documents if one is not self.document]:
             self._drop(document)
         self._close()
@@ -412,7 +368,6 @@ class Documents(OpenedShard):
         return bool(self._closed_requests)
 
     def reopen(self) -> None:
-        """Open the tab closed last again, with the same bytes selected."""
         if self._closed_requests:
             request, span = self._closed_requests.pop()
             self.open_tab(request, span)

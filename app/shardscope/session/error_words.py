@@ -48,7 +48,6 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.KEYS: "Choose another rule for the keys.",
     }
 )
-"""Advice by remedy; added to the message of the error."""
 
 ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {
@@ -81,13 +80,7 @@ def plain_words(error: BaseException | None) -> str:
 
 
 def failure(what: str, error: BaseException | None, name: str = "") -> str:
-    """Return `Cannot open NAME: reason. Advice.` for dialogs and notices.
-
-    Args:
-        what: The beginning, such as `Cannot open NAME`.
-        error: The error.
-        name: Path or address in `what`; removed from the beginning of the reason.
-    """
+    """Return `Cannot open NAME: reason. Advice.`; `name` is removed from the beginning of the reason."""
     reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"

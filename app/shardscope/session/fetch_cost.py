@@ -13,14 +13,7 @@ MUCH = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Costly:
-    """Operation that fetches much.
-
-    Attributes:
-        what: Beginning of a sentence, such as `Verifying the content`.
-        size: Bytes to fetch.
-        go: Starts it.
-        refuse: Called if the user does not agree.
-    """
+    """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
 
     what: str
     size: int
@@ -29,7 +22,6 @@ class Costly:
 
 
 def missing_of(source: Source) -> int:
-    """Return the bytes of a source that are not in memory yet."""
     return source.size - sum(stop - start for start, stop in source.loaded(0, source.size))
 
 
@@ -39,7 +31,6 @@ def index_size(shard: Shard) -> int | None:
 
 
 def whole(shard: Shard) -> int:
-    """Return the bytes for reading everything; 0 for a data set that is not listed yet."""
     if shard.source is not None:
         return missing_of(shard.source)
     if isinstance(shard, DataSet) and shard.listed:

@@ -12,17 +12,11 @@ MOST_LIGHTS = 60
 """Most ranges that are highlighted at once; of a step with more, the first ones."""
 
 MOST_ARROWS = 40
-"""Most arrows that are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """Highlighted bytes.
-
-    Attributes:
-        number: Number within the step, from 1.
-        hollow: Whether the bytes are inputs of a computed step, read by an earlier one; drawn as an outline.
-    """
+    """Highlighted bytes; `hollow` ones are inputs of a computed step, which an earlier step has read."""
 
     number: int
     span: Span
@@ -31,8 +25,6 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Arrow from the bytes of a reference (`start`) to its target (`stop`)."""
-
     start: Span
     stop: Span
     text: str = ""
@@ -40,8 +32,6 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuery:
-    """Search for references to some bytes; `leads` is None while it runs and after an error."""
-
     span: Span
     leads: References | None = None
     error: BaseException | None = None
@@ -53,7 +43,6 @@ class ReferenceQuery:
 
 
 def lights_of(step: Step) -> tuple[Light, ...]:
-    """Return the bytes that a step reads, or the inputs of a computed step as hollow highlights."""
     spans = step.inputs if step.computed else step.spans
     return tuple(Light(number, span, step.computed) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
 

@@ -30,17 +30,7 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
-    """Hits, ascending by offset within a source, or in the order of the objects.
-
-    Attributes:
-        source: The searched source; empty for contents (and for the file itself).
-        what: The text that was typed.
-        offsets: Offset of each hit, int64: in the source, or in the content of its object.
-        which: Index in `patterns` for each hit.
-        count: Number of hits; may exceed the listed ones.
-        contents: Hits in contents with their objects; empty for a source.
-        on_a_strip: Offsets to draw on the overview strip; see `thinned`.
-    """
+    """Hits, ascending by offset (int64), or in the order of the objects; `count` may exceed the listed ones."""
 
     source: str = ""
     what: str = ""
@@ -67,7 +57,6 @@ class HitList:
     def listed(
         source: Source, name: str, what: str, patterns: Sequence[Pattern], progress: Callable[[int, int], None]
     ) -> HitList:
-        """Search a source; call it in a job."""
         strip: list[NDArray[np.int64]] = []
         hits = search(source, patterns, progress, found=lambda at: strip.append(thinned(at, source.size)))
         seen = thinned(np.concatenate([_none(), *strip]), source.size)

@@ -43,8 +43,6 @@ class Pool(Enum):
 
 
 class JobPriority(IntEnum):
-    """Priority of a job; higher values run first."""
-
     SCAN = 0
     PREFETCH = 1
     SELECTED = 2
@@ -80,24 +78,17 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it.
+    """One unit of work, and the handle to cancel it. The submitter sets `parks`, `completes`, `resume` and `note`.
 
     Attributes:
-        key: A newer job with the same key cancels this one; None for no key.
+        key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        generation: Shard within the document that the job belongs to.
-        number: Submission order.
-        scope: Document the job belongs to: the one shown when it was submitted.
-        done_amount: Progress, in a unit of the job's own.
-        total_amount: Value of `done_amount` at the end; 0 while unknown.
-        error: The error, or `Cancelled`.
-        note: A few words about the result; set by the submitter.
-        parks: Whether the job continues while its document is parked, and its result waits there; set by the submitter.
-        completes: Whether closing the window waits for the job instead of cancelling it; set by the submitter.
-        resume: Continues after a lost connection; set by the submitter, None if there is nothing to continue.
-        started: `time.monotonic()` at the start; 0 before.
-        ended: `time.monotonic()` at the end; 0 before.
+        generation: Shard within the document (`scope`) that the job belongs to.
+        done_amount: Progress, in a unit of the job's own; `total_amount` is 0 while unknown.
+        parks: Whether the job continues while its document is parked, and its result waits there.
+        completes: Whether closing the window waits for the job instead of cancelling it.
+        started: `time.monotonic()`; 0 before. The same for `ended`.
     """
 
     _jobs: Jobs
@@ -131,7 +122,6 @@ class Job:
         self._jobs._cancel(self)
 
     def check(self) -> None:
-        """Raise `Cancelled` if the job was cancelled; for work that does not report progress."""
         if self._cancel.is_set():
             raise Cancelled
 
@@ -146,7 +136,7 @@ class Job:
 
 
 class _Courier(QObject):
-    """Carries reports to the GUI thread by queued signals; lives as long as `Jobs`."""
+    """Carries reports to the GUI thread by queued signals."""
 
     reported = Signal()
     progressed = Signal(object)
@@ -169,10 +159,7 @@ class Jobs(QObject):
     """Runner of jobs on two pools. Create and use it on the GUI thread.
 
     Signals carry a `Job`: `added` and `changed` for jobs with a title, `trouble` for errors of jobs without `done`.
-
-    Attributes:
-        scope: The shown document. New jobs belong to it, and keys are unique within it. A lasting job without a title
-            belongs to the window, and its key is the same for all documents.
+    New jobs belong to the shown document `scope`; a lasting job without a title belongs to the window.
     """
 
     added = Signal(object)
@@ -214,18 +201,10 @@ class Jobs(QObject):
         discard: Callable[[Any], None] | None = None,
         scope: object = None,
     ) -> Job:
-        """Run work on a pool.
+        """Run `work(job)` on a thread of a pool; it must not touch widgets.
 
-        Args:
-            work: Called with the job on a thread of the pool; must not touch widgets.
-            key: Cancels an older open job with the same key.
-            pool: Thread pool.
-            priority: Order among waiting jobs, and among reads of remote sources.
-            title: Lists the job in Activity.
-            lasting: Whether `cancel_all` spares the job.
-            done: Called once on the GUI thread as `done(result, error)`; not if its QObject was deleted.
-            discard: Called with a result that arrives after cancellation, to release its resources.
-            scope: Document; default: the shown one.
+        - `done(result, error)` is called once on the GUI thread, but not if its QObject was deleted
+        - `discard(result)` releases the resources of a result that arrives after cancellation
         """
         scope = self.scope if scope is None else scope
         job = Job(self, work, key, title, lasting, self.generation, next(self._numbers), priority, scope)
@@ -246,21 +225,16 @@ class Jobs(QObject):
         return job
 
     def newest(self, key: object) -> Job | None:
-        """Return the open job with this key in the shown document or the window, or None."""
         return self._newest.get((self.scope, key)) or self._newest.get((None, key))
 
     @property
     def open_jobs(self) -> tuple[Job, ...]:
-        """Jobs that have not reported yet, in submission order."""
         return tuple(self._open)
 
     def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
         """Cancel the jobs of a document, except lasting ones, and begin a new generation.
 
-        Args:
-            then: Called once on the GUI thread when all jobs of earlier generations, including lasting ones, have
-                reported; their source can be closed then.
-            scope: Document; default: the shown one.
+        `then` is called on the GUI thread when all earlier jobs, including lasting ones, have reported.
         """
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
@@ -279,11 +253,7 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
-        """Cancel all jobs except completing ones, wait for the threads and deliver all reports.
-
-        Returns:
-            Whether all threads ended within `SHUTDOWN_MILLISECONDS`, per pool.
-        """
+        """Cancel jobs except completing ones, and deliver all reports; return False if a thread did not end in time."""
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True
@@ -342,7 +312,6 @@ class Jobs(QObject):
         self._courier.progressed.emit(job)
 
     def _cancel(self, job: Job) -> None:
-        """Cancel a job; callable from any thread."""
         job._cancel.set()
         with self._lock:
             if job.state is not JobState.WAITING:

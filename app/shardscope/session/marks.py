@@ -23,8 +23,6 @@ class Mark:
 
 
 class Marks:
-    """Marks of the source `name`; findings without bytes or in other sources are left out."""
-
     def __init__(self, findings: Iterable[Finding] = (), name: str = "") -> None:
         marks = [
             Mark(f.span.start, max(f.span.stop, f.span.start + 1), f.severity, f.message)
@@ -46,5 +44,4 @@ class Marks:
         return sorted(touching, key=lambda mark: _RANK[mark.severity])[-most:]
 
     def at(self, offset: int) -> list[Mark]:
-        """Return the marks on one byte, the worst first."""
         return self.inside(offset, offset + 1)[::-1]

@@ -31,24 +31,15 @@ MOST_PLACES = 1000
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
-    """Return the notes that touch `[start, stop)`; a note on an empty range touches its offset."""
     return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
 class SessionNotes(QObject):
-    """Notes on the open file or data set; read-only in a sandbox.
-
-    Attributes:
-        book: The notes; None while nothing is open, while they are read, and after an error.
-        error: Reason why they cannot be read, or empty.
-        places: Names of the annotated fields by their bytes; filled by a job.
-        removed: Notes removed last, for `restore`.
-    """
+    """Notes on the open file; read-only in a sandbox. `book` is None while they are read, and after an error."""
 
     changed = Signal()
     """The notes, or the names of their fields, changed."""
     added = Signal(object)
-    """Carries the `Note` that was added or edited."""
 
     def __init__(self, session: OpenedShard) -> None:
         super().__init__(session)
@@ -66,7 +57,6 @@ class SessionNotes(QObject):
 
     @property
     def all(self) -> tuple[Note, ...]:
-        """Notes by source and offset."""
         return self.book.notes if self.book is not None else ()
 
     @property
@@ -112,7 +102,6 @@ class SessionNotes(QObject):
         )
 
     def add(self, span: Span, text: str) -> None:
-        """Add a note; it replaces a note on the same bytes."""
         self._change(
             lambda shard, book: add_note(shard, book, Note(span, text.strip())),
             self.tr("The note cannot be stored"),
@@ -139,7 +128,6 @@ class SessionNotes(QObject):
         self._change(work, self.tr("The note cannot be restored"))
 
     def set_beside(self, beside: bool) -> None:
-        """Store the notes beside the file, or in the data folder of the user."""
         self._change(
             lambda shard, book: keep_beside(shard, book, beside=beside),
             self.tr("The notes cannot be moved"),
@@ -162,7 +150,6 @@ class SessionNotes(QObject):
         )
 
     def next_from(self, span: Span | None, *, backward: bool = False) -> Note | None:
-        """Return the note after (or before) some bytes; wraps around."""
         notes = self.all
         if not notes:
             return None

@@ -24,15 +24,7 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Counts of all rows.
-
-    Attributes:
-        kinds: Rows by kind, in the order of the format; only kinds that occur.
-        states: Rows by state.
-        codecs: Objects (rows that are not unused or deleted) by codec.
-        largest: Largest known size in bytes.
-        constant: Columns with the same value in all rows, so that a table can hide them; `state` if all are live.
-    """
+    """Counts of all rows; `constant` are the columns with the same value in all rows, and `state` if all are live."""
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]
@@ -42,7 +34,6 @@ class Census:
 
 
 def countable(rows: int, *, far: bool) -> bool:
-    """Return whether so many rows are counted without a request of the user; `far` is a remote file."""
     return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
 
 
@@ -81,8 +72,6 @@ def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Sum of the known sizes in bytes, and number of objects whose size is unknown."""
-
     size: int
     unknown: int
 

@@ -29,13 +29,7 @@ Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions for a row.
-
-    Attributes:
-        key: Key, part of a key, or pattern with `*`, `?` or `[…]`; empty for any.
-        rules: Functions from columns to a mask; all must hold.
-        by_size: Whether a rule uses sizes.
-    """
+    """Conditions for a row; `key` is a key, a part of one, or a glob pattern, and all rules must hold."""
 
     key: str = ""
     rules: tuple[Fits, ...] = ()
@@ -110,7 +104,6 @@ def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    """Return the filter text with `value` added to `name:…`, or removed if it was there."""
     words = text.split()
     prefix = f"{name}:"
     chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
@@ -120,7 +113,6 @@ def toggled(text: str, name: str, value: str) -> str:
 
 
 def wanted_names(text: str, name: str) -> frozenset[str]:
-    """Return the values after `name:` in a filter text."""
     prefix = f"{name}:"
     words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
     return frozenset(one for word in words for one in word.split(","))
@@ -151,7 +143,6 @@ def _rows(word: str) -> Fits:
 
 
 def _bounds(text: str, word: str) -> tuple[int, int]:
-    """Return the least and the greatest size, both included; limited to int64."""
     most = int(np.iinfo(np.int64).max)
     if found := _COMPARED.fullmatch(text):
         size = _size(found[2], found[3])

@@ -19,7 +19,6 @@ from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import Filter, fitting_keys, parse
 
 STEP = 1 << 16
-"""Rows between two calls of `progress`."""
 
 PIECE = 1 << 20
 
@@ -45,12 +44,7 @@ SomeRows = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Filter and order of the objects.
-
-    Attributes:
-        text: Filter, see `object_filter.parse`; empty for all.
-        order: One of `Objects.orders`, or a column: key, kind, state, stored, codec, shard.
-    """
+    """Filter (see `object_filter.parse`) and order: one of `Objects.orders`, or the name of a column."""
 
     text: str = ""
     order: str = "slot"
@@ -70,14 +64,8 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
 
     Rows without a value in the sorted column come last in both directions.
 
-    Args:
-        shard: The shard.
-        view: Filter and order.
-        progress: Receives the progress.
-        whole: Whether all rows may be read, which loads the index. A complete key is looked up without it.
-
     Raises:
-        LooksAtAll: The view needs all rows and `whole` is False.
+        LooksAtAll: The view needs all rows and `whole` is False. A complete key is looked up without the index.
         UsageError: The filter is invalid, or there are too many rows to sort.
     """
     objects = shard.objects
@@ -97,13 +85,11 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
 
 
 def can_sort(shard: Shard, order: str) -> bool:
-    """Return whether the format stores this order, or there are few enough rows to sort."""
     most = MAX_SORTED_KEYS if order == "key" else MAX_SORTED
     return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= most)
 
 
 def _compact(objects: Objects) -> type[np.integer]:
-    """Return the smallest integer type for row numbers: uint32 halves the memory."""
     return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
 
 
@@ -111,10 +97,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
-    """Return the rows in ascending order, and the rows without a value in it.
-
-    Sorting is stable: equal values keep the order of the format. `kept` are the filtered rows, ascending; None for all.
-    """
+    """Return the rows in ascending order (stable), and the rows without a value in it."""
     objects = shard.objects
     rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept
     if name in objects.orders:
@@ -163,7 +146,6 @@ def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
 
 
 def _exact(shard: Shard, text: str) -> SomeRows | None:
-    """Return the rows of a complete key, or None if no object has it."""
     if not text:
         return None
     try:
@@ -212,17 +194,13 @@ def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Result of the search for a file; `how` is a sentence for the user."""
-
     name: str
     ref: ObjectRef | None
     how: str
 
 
 def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
-    """Search a local file among the objects: by SHA-256 as key, by name as key, then by content.
-
-    Comparing contents loads the index and reads at most `MAX_COMPARED` objects of the same size.
+    """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
 
     Raises:
         UsageError: The path is a folder.

@@ -53,7 +53,6 @@ def name_of(uri: str) -> str:
 
 
 def file_of(uri: str) -> str:
-    """Return the path or address of the file in a link to something inside it."""
     try:
         return split_inside(uri)[0]
     except UsageError:
@@ -73,11 +72,8 @@ class OpenRequest:
 
     Attributes:
         format: None to detect it. The format of content inside a file is always detected.
-        options: Opening options of the format, by name.
         remote: Connection options; excluded from every text, since they may contain keys.
-        sandbox: Whether the bytes can be changed in memory; the file stays unchanged.
-        changes: Changes of the sandbox.
-        expects: Identity of the file that the changes apply to.
+        changes: Changes of the sandbox, for the file with the identity `expects`.
         inside: Path to the content to open inside the file; empty for the file.
     """
 
@@ -97,7 +93,6 @@ class OpenRequest:
 
     @property
     def link(self) -> str:
-        """Path or address with the path inside; may contain credentials."""
         return inside_link(self.uri, self.inside)
 
     @property
@@ -106,7 +101,6 @@ class OpenRequest:
 
     @property
     def folder(self) -> Path:
-        """Default folder for files created from it: its own, or the home folder for addresses and samples."""
         path = Path(self.uri).absolute()
         return Path.home() if self.is_remote or path.is_relative_to(resources()) else path.parent
 
@@ -116,7 +110,6 @@ class OpenRequest:
 
     @property
     def title(self) -> str:
-        """Name with the path inside, such as `archive.des › 2090 › model.safetensors`."""
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
@@ -127,7 +120,6 @@ class OpenRequest:
         return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
     def again(self, *, partial: bool = False) -> OpenedWith:
-        """Return the options for command lines, without credentials; `partial`: the file was opened only in part."""
         remote = {name: getattr(self.remote, name) for name in SHOWN_OPTIONS} if self.remote is not None else {}
         return OpenedWith(self.format, _told(self.options), _told(remote), partial)
 
@@ -142,26 +134,16 @@ class OpenRequest:
         return replace(self, options={**self.options, XORBS: folder})
 
     def reached(self, remote: RemoteOptions | None) -> OpenRequest:
-        """Return the request with other connection options."""
         return replace(self, remote=remote)
 
     def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
-        """Return the request for a sandbox with these changes."""
         return replace(self, sandbox=True, changes=changes, expects=expects)
 
     def unbroken(self) -> OpenRequest:
-        """Return the request for the file on disk."""
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
-        """Open it; call it in a job. Damage gives a partial shard.
-
-        Content is decompressed in a process of its own, which ends with the shard.
-
-        Args:
-            progress: Receives the progress.
-            tape: Request log for remote reads.
-        """
+        """Open it, in a job. Damage gives a partial shard. Decompression has a process that ends with the shard."""
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
             shard = open_inside(
@@ -192,12 +174,7 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Extract the intact objects, in a sandbox from the changed bytes.
-
-        Args:
-            folder: Target folder; None for a report only.
-            progress: Receives the progress.
-            raw: Whether to extract ranges that belong to no object.
+        """Extract the intact objects, in a sandbox from the changed bytes; without `folder` only report.
 
         Raises:
             UsageError: The request is for content inside a file.
@@ -239,7 +216,6 @@ def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for display: addresses without login and signature."""
     return {
         name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
         for name, one in values.items()

@@ -67,11 +67,9 @@ class SourceWatch(QObject):
 
     @property
     def ticks(self) -> bool:
-        """True while the periodic check runs; only in an active window."""
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
-        """Watch a source; no effect if it is not `watchable`."""
         self.stop()
         if not source.watchable:
             return
@@ -133,19 +131,15 @@ class IndexState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenFailure:
-    """Request that could not be opened, and the error."""
-
     request: OpenRequest
     error: BaseException
 
     @property
     def uri(self) -> str:
-        """Path or address for display."""
         return self.request.shown
 
     @property
     def asks(self) -> bool:
-        """True if the user is asked, and may have it opened nevertheless."""
         return isinstance(self.error, (StoreUntrusted, LargeRead))
 
 
@@ -153,13 +147,8 @@ class OpenedShard(QObject):
     """The open shard, if any. Lives on the GUI thread; all reading is done by jobs.
 
     Attributes:
-        shard: None if nothing is open.
-        request: How it was opened; kept after closing.
         listing: The objects, once their number is known; accessing their length does not read then.
         replacing: Whether `closed` is emitted because another file is being opened.
-        reach: Returns the saved connection options of an address, or None.
-        tape: Request log of what is open or being opened; None if it is local.
-        trouble: Reason why the file may have changed since it was opened, or None.
         may_leave: Called before the shard is closed, with the next request (None: closing) and a callback. Returns
             whether to continue; if False, it may call the callback later.
     """
@@ -167,7 +156,6 @@ class OpenedShard(QObject):
     opening = Signal(object)
     """Carries the URI that is being opened; the open shard stays until that succeeds."""
     opened = Signal(object)
-    """Carries the shard."""
     closed = Signal()
     failed = Signal(object)
     """Carries an `OpenFailure`; the open shard stays open."""
@@ -176,22 +164,18 @@ class OpenedShard(QObject):
     ended = Signal(object)
     """Carries the URI whose opening has ended, successfully or not."""
     index_changed = Signal(object)
-    """Carries the `IndexState`."""
     index_loaded = Signal()
     typed_changed = Signal()
     """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
     """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
     tape_changed = Signal(object)
-    """Carries the `RequestLog`, or None."""
     message = Signal(object)
     """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
-    """Carries an error message and its `Remedy` or None."""
     member_damaged = Signal(object, object)
     """Carries the name of a shard of a data set, and the `FormatError` for which its bytes are not shown."""
     succeeded = Signal(object)
-    """Carries a sentence on the result of an operation."""
     remedy_wanted = Signal(object)
     """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
@@ -231,21 +215,10 @@ class OpenedShard(QObject):
         title: str = "",
         written: bool = False,
     ) -> Job | None:
-        """Run work on the open shard in a job; deliver the result only if the same shard is still open.
+        """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
 
-        Args:
-            work: Called with the shard and the job on a thread of the pool.
-            take: Called with the result on the GUI thread.
-            failed: Called with an error; or the beginning of a notice about it; empty to ignore errors.
-            stopped: Called if the job was cancelled.
-            key: Cancels an older job with the same key.
-            pool: Thread pool.
-            priority: Priority.
-            title: Lists the job in Activity.
-            written: Whether to read the bytes in the file, without bytes that are being typed.
-
-        Returns:
-            The job; None if nothing is open.
+        `failed` gets an error, or is the beginning of a notice about it; empty ignores errors.
+        `written` reads the file without bytes that are being typed.
         """
         shard = self.shard
         if shard is None:
@@ -283,14 +256,7 @@ class OpenedShard(QObject):
         """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Call `go`, but ask the user first if it would fetch more than `much` bytes from a remote source.
-
-        Args:
-            what: Operation, as the beginning of a sentence; asked once per open file.
-            size: Bytes to fetch.
-            go: Starts the operation.
-            much: Limit in bytes.
-        """
+        """Call `go`, but ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -302,12 +268,10 @@ class OpenedShard(QObject):
         self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
-        """Show an error in a notice, with its remedy; see `failure`."""
         remedy = error.remedy if isinstance(error, ShardError) else None
         self.troubled.emit(failure(what, error), remedy)
 
     def say(self, text: str, failed: bool = False) -> None:
-        """Show a sentence in a notice; `failed` shows it as an error."""
         if failed:
             self.troubled.emit(text, None)
         else:
@@ -317,7 +281,6 @@ class OpenedShard(QObject):
 
     @property
     def uri(self) -> str:
-        """Path or address for display, without login and signature; empty if nothing was opened."""
         return self.request.shown
 
     def open(
@@ -328,16 +291,9 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
-        """Open a path, address or request in place of the open shard, which stays open until that succeeds.
+        """Open in place of the open shard, which stays until that succeeds; None if the user is asked first.
 
-        Args:
-            what: Path, address or request.
-            format: Format instead of detection; ignored for a request.
-            select: Bytes to select; a function is called just before the old shard is closed.
-            agreed: Whether the user agreed to fetch much; otherwise `LargeRead` asks.
-
-        Returns:
-            The job; None if the user is asked first.
+        A function as `select` is called just before the old shard is closed. Without `agreed`, `LargeRead` asks.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
@@ -372,7 +328,6 @@ class OpenedShard(QObject):
         )
 
     def _with_way(self, request: OpenRequest) -> OpenRequest:
-        """Return the request with the saved connection options of its address."""
         if not request.is_remote:
             return request
         # A console URL names its store; the bucket address it resolves to does not.
@@ -386,7 +341,6 @@ class OpenedShard(QObject):
     def _opener(
         request: OpenRequest, tape: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
-        """Return the work of an opening job; its result is the shard and the resolved request."""
 
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
@@ -396,7 +350,6 @@ class OpenedShard(QObject):
         return work
 
     def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
-        """Report an error of opening; ask if the user can decide. `again` opens a request and accepts `agreed`."""
         failure = OpenFailure(request, error or ShardError("no file"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
@@ -482,17 +435,14 @@ class OpenedShard(QObject):
     # --- the index ---
 
     def want_index(self) -> None:
-        """Load the index; ask first if it is large and remote."""
         if self.shard is not None:
             self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
-        """Call `go`, which reads the whole index; ask first if it is large, remote and not loaded."""
         self.when_agreed(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
-        """True if the index is small enough to load it right after opening."""
         shard, most = self.shard, FAR_INDEX_BYTES if self.request.is_remote else AUTO_INDEX_BYTES
         if shard is None or index_size(shard) is None or shard.index_cost > most:
             return False
@@ -500,12 +450,10 @@ class OpenedShard(QObject):
 
     @property
     def index_ahead(self) -> int:
-        """Bytes of the index still to be read; 0 if unknown."""
         shard = self.shard
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def load_index(self, *, title: str = "Reading the index") -> None:
-        """Load the index in a job, to explain every byte and to sort the objects."""
         if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
             return
         self._set_index(IndexState.LOADING)
@@ -536,7 +484,6 @@ class OpenedShard(QObject):
     # --- files that change ---
 
     def check_source(self) -> None:
-        """Check in a job whether the file has changed."""
         shard = self.shard
         source = shard.source if shard is not None else None
         if source is None or self._held or self.jobs.newest(("watch", self)) is not None:

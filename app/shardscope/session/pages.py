@@ -19,7 +19,6 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
 PAGE = 16 * 1024
-"""Bytes of a page."""
 
 BUDGET = 64 * 1024 * 1024
 """Memory of all pages, in bytes; above, the least recently used are dropped."""
@@ -55,15 +54,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
-    """Bytes of a source.
-
-    Attributes:
-        start: Offset of the first byte.
-        data: Empty after an error.
-        runs: Owners of the bytes; None while unknown.
-        error: Reason why the bytes cannot be read, or empty.
-        epoch: Version of the index that the runs come from.
-    """
+    """Bytes of a source; empty after an error. `runs` is None while unknown; `epoch` is the version of their index."""
 
     start: int
     data: bytes
@@ -73,20 +64,17 @@ class BytePage:
 
     @property
     def stop(self) -> int:
-        """Offset after the last byte."""
         return self.start + len(self.data)
 
     @property
     def memory(self) -> int:
-        """Approximate memory in bytes."""
         return 200 + len(self.data) + (18 * len(self.runs) if self.runs is not None else 0)
 
 
 class PageCache(QObject):
-    """Pages of the sources of the open file, least recently used dropped first. Use it on the GUI thread.
+    """Pages of the open file, least recently used dropped first. Use it on the GUI thread.
 
     `changed(name, number)`: a page was read, got its runs, or failed. `cleared()`: all pages are gone.
-    `troubled(error)`: a page failed.
     """
 
     changed = Signal(object, object)
@@ -109,7 +97,6 @@ class PageCache(QObject):
         self._left: set[_Key] = set()
 
     def use(self, readable: Readable | None) -> None:
-        """Drop all pages and read further ones from `readable`; None: from nothing."""
         self._round += 1
         for job in (*self._loading.values(), *self._painting.values()):
             job.cancel()
@@ -144,18 +131,10 @@ class PageCache(QObject):
 
     @property
     def version(self) -> tuple[int, int]:
-        """Changes when pages or their runs become outdated."""
         return self._round, self._epoch
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
-        """Request the pages on the screen; jobs for other pages of this source are cancelled.
-
-        Args:
-            name: Source.
-            numbers: Page numbers on the screen; not empty.
-            ahead: Direction of scrolling: 1 down, -1 up, 0 unknown; one page is prefetched there.
-            pages: Number of pages of the source, if known.
-        """
+        """Request pages; cancels jobs for other pages of this source. `ahead` (1 down, -1 up) prefetches one page."""
         if self._from is None:
             return
         self._screens[name] = numbers
@@ -206,7 +185,6 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, title=title, done=done)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
-        """Request the size and sections of a source in a job; calls `done((size, sections), error)`."""
         readable = self._from
 
         def run(job: Job) -> tuple[int, tuple[Section, ...]]:

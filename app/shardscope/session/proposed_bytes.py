@@ -12,7 +12,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ProposedRange:
-    """Bytes `[start, stop)` of a source that are going to change.
+    """Bytes `[start, stop)` that are going to change.
 
     Attributes:
         new: The new bytes, or the first of them; None if the file is going to end before.
@@ -25,7 +25,6 @@ class ProposedRange:
     zeros: bool = False
 
     def known(self, start: int, stop: int) -> bytes:
-        """Return the new bytes `[start, stop)`; fewer if the rest is unknown."""
         if self.zeros:
             return bytes(stop - start)
         return (self.new or b"")[start - self.start : stop - self.start]
@@ -33,15 +32,7 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
-    """Proposed changes of one source, and the side that is shown.
-
-    Attributes:
-        stretches: Changed ranges, sorted and disjoint.
-        old_marks: Old bytes to mark; None for the stretches.
-        new_marks: New bytes to mark; None for the stretches.
-        shows_new: Whether the new bytes are shown instead of the old ones.
-        current: First byte of the emphasised mark, or -1.
-    """
+    """Proposed changes of one source: sorted, disjoint stretches. Marks that are None are those of the stretches."""
 
     source: str
     stretches: tuple[ProposedRange, ...]
@@ -55,13 +46,11 @@ class Proposed:
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
     def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
-        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.stretches, start, key=lambda one: one.stop)
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
         return self.stretches[first:last]
 
     def seen(self, start: int, data: bytes) -> bytes:
-        """Return the bytes as shown: with the new bytes, as far as known, if `shows_new`."""
         found = bytearray(data)
         for one in self.inside(start, start + len(data)) if self.shows_new else ():
             low, high = max(one.start, start), min(one.stop, start + len(data))
@@ -79,5 +68,4 @@ class Proposed:
 
 
 def about(proposed: Proposed | None, source: str) -> Proposed | None:
-    """Return the proposal if it is about this source, else None."""
     return proposed if proposed is not None and proposed.source == source else None

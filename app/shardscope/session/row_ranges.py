@@ -16,9 +16,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
-    """Rows of a table in display order; create it with `of`.
-
-    Counting is cheap. Call `rows` and `pieces`, which build arrays, in a job.
+    """Rows of a table in display order; create it with `of`. Call `rows` and `pieces`, which build arrays, in a job.
 
     Attributes:
         parts: Half-open ranges of table positions, sorted and disjoint.
@@ -30,7 +28,6 @@ class RowRanges:
 
     @staticmethod
     def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
-        """Create from ranges in any order; touching and overlapping ranges are joined."""
         joined: list[range] = []
         for part in sorted((part for part in parts if part), key=lambda part: part.start):
             if joined and part.start <= joined[-1].stop:
@@ -48,7 +45,6 @@ class RowRanges:
 
     @property
     def first(self) -> int | None:
-        """Row of `Shard.objects` at the first position, or None."""
         return next(iter(self.head(1).rows().tolist()), None)
 
     def head(self, most: int) -> RowRanges:
@@ -61,12 +57,10 @@ class RowRanges:
         return RowRanges(tuple(kept), self.order)
 
     def rows(self) -> Rows:
-        """Return all rows of `Shard.objects` as one array."""
         parts = [self._rows(part) for part in self.parts]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def pieces(self, step: int = STEP) -> Iterator[Rows]:
-        """Yield the rows in arrays of at most `step`."""
         for part in self.parts:
             for start in range(part.start, part.stop, step):
                 yield self._rows(range(start, min(start + step, part.stop)))

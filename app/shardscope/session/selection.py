@@ -16,11 +16,7 @@ class Selection:
 
     Attributes:
         span: The bytes; None if the file, or a row without bytes, is selected.
-        row: Row of the object in `Shard.objects`, or None.
         path: Nodes from the source to the smallest one that holds all bytes; empty until it is known.
-        ref: The object; None until it is known, or if there is none.
-        complete: Whether `row`, `path` and `ref` were looked up.
-        error: Reason why the bytes cannot be explained, or empty.
         origin: The selecting view, so that it recognises its own selection.
     """
 
@@ -38,7 +34,7 @@ class Selection:
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
-    """Return the complete selection of some bytes; reads. `path` is given if a node was chosen."""
+    """Return the complete selection of some bytes; reads, so call it in a job."""
     error = ""
     if not path:
         path, error = _path_to(shard, span)
@@ -54,7 +50,6 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
 
 
 def of_row(shard: Shard, row: int) -> Selection:
-    """Return the complete selection of an object; reads."""
     ref = shard.objects.ref(row)
     span = main_span(ref)
     if span is None:
@@ -76,7 +71,6 @@ def main_span(ref: ObjectRef) -> Span | None:
 
 
 def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:
-    """Return the path to the first of some bytes, or an empty path and the reason."""
     try:
         return shard.whole_path(span.start, span.source), ""
     except ShardError as error:

@@ -27,15 +27,12 @@ from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
 MOST = 200
-"""Most places that are remembered."""
 
 NEAR = 1024
 """Distance in bytes up to which a selection replaces the last place."""
 
 
 class History:
-    """Visited selections, for *back* and *forward*."""
-
     def __init__(self) -> None:
         self._places: list[Selection] = []
         self._at = -1
@@ -50,7 +47,6 @@ class History:
         return self._places[self._at]
 
     def leave(self, chosen: Selection) -> None:
-        """Note a selection that is not remembered: the first step back then returns to the current place."""
         place = self._places[self._at] if self._at >= 0 else chosen
         self._away = chosen != place and chosen.span != place.span
 
@@ -79,11 +75,7 @@ class History:
 
 
 def key_of(shard: Shard, row: int) -> str:
-    """Return the key of a row, for links.
-
-    Raises:
-        UsageError: The row has no key, or a lookup of its key returns another row.
-    """
+    """Return the key of a row for links. Raises `UsageError` if a lookup of its key does not return the row."""
     key = shard.objects.ref(row).key
     if key is None:
         raise UsageError("the object has no key that a link can hold")
@@ -93,7 +85,6 @@ def key_of(shard: Shard, row: int) -> str:
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
-    """Return whether two selections count as one place: the same row, or within `NEAR` bytes."""
     if last.span is None or chosen.span is None:
         return last.row == chosen.row and last.span is chosen.span
     if last.row is not None and chosen.row is not None:
@@ -106,17 +97,7 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
 class Session(Documents):
-    """State of a window: open documents, selection and lookup. Lives on the GUI thread; all reading is done by jobs.
-
-    Attributes:
-        selection: The selection; without bytes and row, the file is selected.
-        caret: Empty span at the byte selected last; None before.
-        walk: The lookup that is shown.
-        lights: Highlights of its current step.
-        arrows: Arrows of the references that were searched last.
-        question: The last search for references; None if there was none, or it was cleared.
-        report: The last verification, or None.
-    """
+    """State of a window: open documents, selection and lookup. Lives on the GUI thread; all reading is done by jobs."""
 
     selection_changed = Signal(object)
     """Carries the `Selection`: at once, and again when it is complete."""
@@ -126,15 +107,12 @@ class Session(Documents):
     step_changed = Signal(object)
     """Carries the `TraceWalk`: another step of the same lookup is current."""
     lights_changed = Signal()
-    """The highlights or arrows have changed."""
     question_changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
     """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     findings_changed = Signal(object)
-    """Carries the `Report`, or None."""
     verifying_changed = Signal(object)
-    """Carries the running `Job`, or None."""
     tab_wanted = Signal(object, object)
     """Carries an `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
@@ -159,7 +137,6 @@ class Session(Documents):
         self.secrets.changed.connect(self._light_again)
 
     def reload(self) -> Job | None:
-        """Open the same request again, with the same bytes selected."""
         if not self.request.uri:
             return None
         return self.open(self.request, select=self.selection.span)
@@ -167,12 +144,7 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
-        """Open content inside the shown document in another tab; shows an error if its format is not recognised.
-
-        Args:
-            what: Row of an object, its key, or the name of bytes.
-            *more: Keys inside that content.
-        """
+        """Open content in another tab: a row, a key, or the name of bytes, then keys inside that."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -272,23 +244,15 @@ class Session(Documents):
     # --- the selection ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
-        """Select bytes; a job looks up their node and object.
-
-        Args:
-            span: The bytes; an empty span is a position between bytes.
-            origin: The selecting view, for `Selection.origin`.
-            remember: Whether *back* may return here.
-        """
+        """Select bytes (an empty span is a position); a job looks up their node and object."""
         if self.shard is not None:
             self._select(Selection(span, origin=origin), remember)
 
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
-        """Select an object by its row; out-of-range rows are ignored."""
         if self.shard is not None and row >= 0 and (self.listing is None or row < len(self.listing)):
             self._select(Selection(None, row, origin=origin), remember)
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
-        """Select a node, given by the path from the root; the root selects the file."""
         if self.shard is None or not path:
             return
         if len(path) == 1:
@@ -351,7 +315,6 @@ class Session(Documents):
         )
 
     def select_nothing(self, origin: object = None) -> None:
-        """Select the file as a whole."""
         if self.shard is not None:
             self._select(Selection(complete=True, origin=origin), remember=False)
 
@@ -461,7 +424,6 @@ class Session(Documents):
         )
 
     def walk_along(self, walk: TraceWalk) -> None:
-        """Show a lookup that was traced already, from its current step."""
         if self.shard is None:
             return
         self.walk = replace(walk, step=-1)
@@ -482,7 +444,6 @@ class Session(Documents):
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:
-        """Measure the cold cost of the lookup in a job; sets `TraceWalk.cold`."""
         before = self.walk
         if before.trace is None or before.cold is not None:
             return
@@ -503,12 +464,10 @@ class Session(Documents):
     # --- verification ---
 
     def tell_report(self, report: Report) -> None:
-        """Show a report that another component made for the open shard."""
         self.report = report
         self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
-        """Verify the shard in a job; asks first if it fetches much."""
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
             self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))

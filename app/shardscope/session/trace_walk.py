@@ -16,7 +16,6 @@ LEAST_PREFIX = 4
 """Shortest prefix, in characters, that is completed to a key."""
 
 STEP = 1 << 16
-"""Keys per piece of a prefix search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +23,8 @@ class TraceWalk:
     """Lookup and its current step.
 
     Attributes:
-        key: The requested key; empty for no lookup.
-        trace: None while it is being traced, and after an error.
-        error: Reason why it cannot be traced, or None.
         step: Index of the current step; -1 before the first.
         cold: Cost of the lookup on a cold start, once measured.
-        cold_error: Reason why it cannot be measured, or None.
         begins: The one key that has an absent key as prefix; empty if there is none.
     """
 
@@ -47,7 +42,6 @@ class TraceWalk:
 
     @property
     def waits(self) -> bool:
-        """True while a key is being looked up."""
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
@@ -56,15 +50,12 @@ class TraceWalk:
 
     @property
     def span(self) -> Span | None:
-        """First non-empty span of the current step, else its first span, or None."""
         spans = self.trace.steps[self.step].spans if self.trace is not None and self.step >= 0 else ()
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
 def looked_up(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; surrounding blanks are tolerated.
-
-    A text that is not a key of the format is completed to the one key with this prefix, if the index is loaded.
+    """Trace a key; with a loaded index, an invalid key is completed to the one key with this prefix.
 
     Raises:
         UsageError: It is not a key, and no or several keys have this prefix.

@@ -14,7 +14,6 @@ from shardcore.model.text import without_marks
 from shardcore.system import last_part
 
 LONGEST_NAME = 22
-"""Characters of a name; longer names are shortened in the middle."""
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
@@ -41,7 +40,6 @@ _DECIMAL = "shardscopeDecimal"
 
 
 def set_decimal(decimal: bool) -> None:
-    """Show all offsets of the window in decimal; default: hexadecimal."""
     if (application := QCoreApplication.instance()) is not None:
         application.setProperty(_DECIMAL, decimal)
 
@@ -52,7 +50,6 @@ def _is_decimal() -> bool:
 
 
 def numbers(text: str) -> str:
-    """Return a text with its hexadecimal offsets in the notation the user chose: `0x1171` or `4,465`."""
     return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _is_decimal() else text
 
 
@@ -66,7 +63,6 @@ def range_words(start: int, stop: int, source: str = "") -> str:
 
 
 def span_words(span: Span, longest: int | None = None) -> str:
-    """Return a span as `range_words`; source names over `longest` characters are shortened in the middle."""
     source = source_words(span.source)
     return range_words(span.start, span.stop, cut_middle(source, longest) if longest else source)
 
@@ -96,10 +92,7 @@ def grouped(sentence: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return an error message as a sentence: without back-ticks, capitalised, with a full stop.
-
-    A key or field name at the beginning is not capitalised.
-    """
+    """Return an error message as a sentence; a key or field name at the beginning is not capitalised."""
     said = without_marks(text).strip()
     if re.match(r"[a-z]+(?=[\s,])", said):
         said = said[0].upper() + said[1:]
@@ -107,7 +100,6 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
-    """Return the name of a source for display, such as `0.shard` or `decoded bytes 0x40–0x7f`."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
@@ -121,12 +113,10 @@ def node_name(node: Node) -> str:
 
 
 def known_size(size: int) -> str:
-    """Return a size in words; -1 is unknown before reading."""
     return "unknown until read" if size < 0 else long_size(size)
 
 
 def share_text(part: int, whole: int) -> str:
-    """Format a share: `12.5 %`, or `< 0.1 %` for small ones."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 0.1:
         return "< 0.1 %"

@@ -18,7 +18,6 @@ from shardcore.shards.shard import bounded
 from shardscope.session.extraction.request import ExtractionRequest, Outlook
 
 EXAMPLES = 3
-"""File names that the preview shows."""
 
 FEW = 10_000
 """Most rows for which unknown sizes are read."""
@@ -98,7 +97,6 @@ class _There:
         self._listed: dict[Path, set[str]] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether the file exists; with guessed extensions, also under any of these."""
         path = self._where / name
         if os.path.lexists(path):
             return True
@@ -144,7 +142,6 @@ def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ..
 
 
 def _ending(wanted: ExtractionRequest, ref: ObjectRef) -> str:
-    """Return the extension that fits the content; empty if unknown or unreadable."""
     if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
         return ""
     head = b""

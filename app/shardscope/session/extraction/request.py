@@ -22,16 +22,11 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Preview of an extraction.
+    """Preview of an extraction; sizes in bytes.
 
     Attributes:
-        size: Sum of the known sizes in bytes.
         unknown: Objects whose size is unknown before reading.
-        unused: Slots without an object among the rows.
         deleted: Tombstoned objects among the rows, which are only read on request.
-        parts: Names of the parts of the first objects.
-        examples: The first files, relative to the folder.
-        joined: Whether all objects go into one file.
         rows: Rows to write, in pieces; None for a view, or if there are more than `MOST_KEPT`.
     """
 
@@ -52,10 +47,7 @@ class ExtractionRequest:
 
     Attributes:
         rows: Rows to extract; None for everything, as on the command line.
-        where: Target folder.
-        options: With `deleted`, tombstoned objects are read through a second opening of the shard.
         afresh: Whether to read everything through a second opening, because the connection was lost.
-        counted: Preview of the same rows and options; None if there was none.
     """
 
     shard: Shard
@@ -73,16 +65,13 @@ class ExtractionRequest:
 
     @property
     def kinds(self) -> tuple[int, ...] | None:
-        """Kinds of objects to extract; None (all) if rows were chosen."""
         return outer_kinds(self.shard.objects) if self.rows is None else None
 
     def takes(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return a mask of the rows to write."""
         keep = in_states(columns.state, self.options.states)
         return keep if self.kinds is None else keep & np.isin(columns.kind, self.kinds)
 
     def taken(self, progress: Progress) -> Iterator[Rows]:
-        """Return the rows to write, in pieces; from the preview where it has them."""
         if self.counted is not None and self.counted.rows is not None:
             return iter(self.counted.rows)
         objects = self.shard.objects

@@ -21,8 +21,6 @@ MOST_TOLD = 1000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """File that could not be written; `name` is the key of the object, with the part if it has several."""
-
     name: str
     reason: str
     remedy: Remedy | None = None
@@ -30,17 +28,11 @@ class Failure:
 
 @dataclass(slots=True)
 class ExtractionOutcome:
-    """Outcome of an extraction, filled while it runs.
+    """Outcome of an extraction, filled while it runs; `size` is in bytes.
 
     Attributes:
-        total: Files to write, if known.
-        size: Bytes written.
-        skipped: Files that existed and were kept.
-        left_out: Tombstoned objects that were not requested.
-        failures: The first `MOST_TOLD` failures.
         again: Rows of the objects that failed; -1 is the view of the complete content.
         lost: Whether the connection was lost; the rest can be extracted through another opening.
-        stopped: Reason for an early end, or empty.
     """
 
     total: int = field(default=0, compare=False)
@@ -84,13 +76,7 @@ class ExtractionOutcome:
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
-    """Write the objects; tombstoned objects are read through a second opening of the shard.
-
-    Args:
-        wanted: The request.
-        progress: Called after every piece.
-        found: Filled in place, so that it is valid even if an error ends the extraction.
-    """
+    """Write the objects. `found` is filled in place, so that it is valid after an error."""
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
@@ -183,11 +169,7 @@ class _Refs:
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
-    """Open the shard a second time, to return deleted objects or because the connection was lost.
-
-    Raises:
-        SourceChanged: The file has changed since it was opened.
-    """
+    """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
     request = wanted.request.serving_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:
