@@ -113,7 +113,7 @@ class OpenRequest:
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
-        """Return the request with its link split and its address normalised. Accesses the disk: call it in a job."""
+        """Return the request with its link split and its address normalised; accesses the disk."""
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
         file = plain_address(file) if is_address(file) else file

@@ -128,14 +128,6 @@ class MenuCommands(Protocol):
 
 
 class WindowActions:
-    """Actions and menus of a window.
-
-    Attributes:
-        recent: Menu of recent files.
-        quick: Pop-up menu of panels, recent files and samples.
-        themes: Theme actions by name.
-    """
-
     def __init__(self, window: QMainWindow, commands: MenuCommands, session: Session) -> None:
         self._window = window
         self._commands = commands

@@ -143,7 +143,6 @@ class ByteEditing(QObject):
         return self._ask("fillBytes", self.tr("Fill"), text, "00", self.fill)
 
     def fill(self, pattern: str) -> None:
-        """Repeat bytes, given in hex, over the selection."""
         span = self._bytes.state.selection.span
 
         def make() -> tuple[list[tuple[int, bytes]], str]:
@@ -169,10 +168,7 @@ class ByteEditing(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrite all listed hits of the last search with bytes of the same length, given in hex or as `"text"`.
-
-        Of overlapping hits, only the first is replaced.
-        """
+        """Overwrite the listed hits with bytes of the same length (hex or `"text"`); overlapping hits are left out."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 

@@ -23,8 +23,6 @@ _ROOM = 6
 
 
 class StepLine(QWidget):
-    """Line with buttons for the previous and next step, the step number and its title."""
-
     back_wanted = Signal()
     on_wanted = Signal()
     answer_wanted = Signal()
@@ -58,14 +56,7 @@ class StepLine(QWidget):
         self.hide()
 
     def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
-        """Show a step.
-
-        Args:
-            title: Title; empty for none.
-            number: Index of the step, from 0.
-            count: Number of steps.
-            on: Whether *next* is enabled.
-        """
+        """Show step `number` (from 0) of `count`; `on` enables *next*."""
         self.title.tell(title)
         self.counter.tell(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
@@ -102,7 +93,6 @@ class StepWords(QScrollArea):
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
-    """Return a flat tool button with an accessible name."""
     button = QToolButton()
     button.setObjectName(name)
     button.setText(text)
@@ -120,13 +110,7 @@ _WALKED = frozenset({"trace", "lessons"})
 
 
 class CompactLayout(QObject):
-    """Reduces the panels to their tabs while a drawing is shown in a low window; a tab shows or hides them.
-
-    Attributes:
-        line: Replaces the step in the panel.
-        words: Text of the step, below the line.
-        toggle: Shows or hides the panels.
-    """
+    """Reduces the panels to their tabs while a drawing is shown in a low window; a tab shows or hides them."""
 
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)

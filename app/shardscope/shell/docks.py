@@ -55,7 +55,6 @@ BELOW = 220
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
 LEAST = QSize(120, 48)
-"""The smallest panel."""
 
 
 
@@ -85,10 +84,9 @@ class _Dock(QDockWidget):
 
 
 class PanelDocks(QObject):
-    """Docks of a window.
+    """Docks of a window, in the order of `PANELS`.
 
     Attributes:
-        by_name: Docks in the order of `PANELS`.
         folded: Whether the window is so small that all docks are tabs of one place below the bytes.
         lowered: Whether only the tabs of that place are shown.
     """
@@ -152,11 +150,7 @@ class PanelDocks(QObject):
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
-        """Return the panel of a class.
-
-        Raises:
-            LookupError: There is none.
-        """
+        """Return the panel of a class; raises `LookupError` if there is none."""
         for part in self.parts:
             if isinstance(part, kind):
                 return part
@@ -260,7 +254,6 @@ class PanelDocks(QObject):
 
     @property
     def sides(self) -> dict[Area | QDockWidget, QDockWidget]:
-        """One shown dock per side of the bytes."""
         return {area: dock for dock, area in self._beside.items()}
 
     @property
@@ -287,7 +280,6 @@ class PanelDocks(QObject):
         self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
     def zoom(self) -> None:
-        """Scale the sides to the zoom: now, and again after Qt has laid out folded docks."""
         self._scale_sides()
         self._scale_soon.start()
         self._titles_soon.start()
@@ -381,7 +373,6 @@ class PanelDocks(QObject):
             self._bring([(dock, QSize(self._window.width(), max(dock.height(), fonts.px(BELOW))))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
-        """Show a panel; `focus` gives it the keyboard."""
         dock, self._last = self.by_name[name], name
         if dock.isHidden():
             self._open(dock)
@@ -425,7 +416,6 @@ class PanelDocks(QObject):
             dock.hide()
 
     def _name(self) -> None:
-        """Update tab bars and titles: a tabbed dock has its name on the tab, and no title bar."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
             bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
@@ -479,7 +469,6 @@ class PanelDocks(QObject):
             self.tab_pressed.emit(tab == bar.currentIndex())
 
     def _fit_names(self) -> None:
-        """Use a smaller font on tab bars that are too narrow for their names."""
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
@@ -522,7 +511,6 @@ def _free(dock: QDockWidget) -> None:
 
 
 def focused_in(window: QWidget) -> QWidget | None:
-    """Return the focus widget of a window, or None, which Qt's type stubs leave out."""
     return window.focusWidget()
 
 

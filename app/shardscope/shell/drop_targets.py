@@ -32,13 +32,7 @@ class DropPlace(Enum):
 
 
 class DropPlaces(QWidget):
-    """Overlay that is shown while files are dragged over the window.
-
-    Args:
-        window: The window.
-        has_shard: Returns whether a shard is open; otherwise there is no target *Is it in here?*.
-        act: Called with target and paths, after the drop event has ended.
-    """
+    """Overlay while files are dragged over the window; `act` is called after the drop event has ended."""
 
     spoken_role = QAccessible.Role.Grouping
 

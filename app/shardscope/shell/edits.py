@@ -30,15 +30,6 @@ _TYPED = "typed bytes"
 
 
 class EditShell(QObject):
-    """Connects editing to the window.
-
-    Attributes:
-        switch: Whether the file may be changed.
-        editor: Runs the edits.
-        actions: Menu actions.
-        rekeying: Writes a copy with other HMAC key or expiry (mdb).
-    """
-
     def __init__(
         self,
         session: Session,
@@ -101,7 +92,6 @@ class EditShell(QObject):
     # --- the bytes ---
 
     def _place(self, sheet: EditDialog) -> None:
-        """Place the dialog beside the bytes, so that both are visible; never larger than the window."""
         self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
         bytes_, screen = self._bytes, self._window.screen().availableGeometry()
         window = self._window.frameGeometry()

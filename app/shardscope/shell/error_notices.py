@@ -78,7 +78,6 @@ class ErrorNotices(QObject):
         )
 
     def _mend(self, remedy: Remedy) -> None:
-        """Reopen with the options of a remedy; the selection stays."""
         request = self._session.request
         if remedy is Remedy.DELETED:
             self._again(request.serving_deleted())
@@ -114,7 +113,6 @@ class ErrorNotices(QObject):
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
     ) -> tuple[str, Callable[[], object]]:
-        """Return label and function of the button for an error; `again` is the default."""
         if isinstance(error, LargeRead):
             words = self.tr("Fetch {0}").format(size_text(error.size))
             return words, partial(self._session.open_tab, request, agreed=True)

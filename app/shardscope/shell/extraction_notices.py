@@ -33,11 +33,7 @@ from shardscope.widgets.plain_text import tip
 
 
 class ExtractionNotices(QObject):
-    """Shows one notice per running extraction; a new one removes the outcome of the last.
-
-    Attributes:
-        open_url: Opens a folder in the file manager; returns False without one.
-    """
+    """Shows one notice per running extraction; a new one removes the outcome of the last."""
 
     def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)

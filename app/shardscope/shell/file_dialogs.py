@@ -15,8 +15,6 @@ from shardscope.widgets.file_dialogs import ask_files, ask_folder
 
 
 class FileDialogs(QObject):
-    """Dialogs that start in the folder used last. `chosen` gets the paths."""
-
     def __init__(self, settings: Settings, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings

@@ -34,7 +34,6 @@ LONGEST_TITLE = 32
 """Characters of a title; longer titles are shortened in the middle."""
 
 _CROSS = 12
-"""Size of the close icon in pixels."""
 
 _BUTTON = 18
 
@@ -173,7 +172,6 @@ class FileTabs(QTabBar):
         self._session.move(start, stop)
 
     def close_at(self, point: QPoint) -> None:
-        """Close the file whose tab is at a point, in pixels of the bar."""
         if (number := self.tabAt(point)) >= 0:
             self._session.close_document(self._shown[number])
 
@@ -234,8 +232,6 @@ class FileTabs(QTabBar):
 
 
 class FileTabBar(QToolBar):
-    """Tool bar with the tabs; hidden with fewer than two files."""
-
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__("Tabs", window)
         self._session = session
@@ -290,12 +286,9 @@ LONGEST_OPTIONS = 16 * 1024
 """Most characters of the saved options of one file, as JSON."""
 
 MOST_NAMED = 5
-"""Most files that a notice names."""
 
 
 class TabMemory(QObject):
-    """Saves the open files when the window closes, and opens them at the next start if the user chose so."""
-
     def __init__(self, session: Session, settings: Settings, notices: Notices, parent: QObject) -> None:
         super().__init__(parent)
         self._session = session

@@ -62,7 +62,6 @@ class LectureActions(QObject):
     """Actions with the keys of a lecture; enabled only while its screen is shown."""
 
     pressed = Signal(str)
-    """Name of the action whose key was pressed."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -135,9 +134,7 @@ class _Overlay(QWidget):
 
 class LectureScreen(QWidget):
     left = Signal()
-    """The lecture screen was closed."""
     shown = Signal()
-    """Another beat is shown."""
 
     def __init__(
         self,

@@ -129,10 +129,7 @@ _COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 
 
 class MenuKeys(QObject):
-    """Gives the shortcuts of the window precedence over text fields, which use Ctrl+D and Ctrl+E themselves on X11.
-
-    Editing keys (copy, undo, …) stay with the fields.
-    """
+    """Gives shortcuts of the window precedence over text fields (Ctrl+D and Ctrl+E on X11), except editing keys."""
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
@@ -174,16 +171,13 @@ class LayoutMemory:
             self._kept = state
 
     def keep(self) -> None:
-        """Save the layout in memory; call it before the docks are hidden."""
         self._kept = self._panels.state()
 
     def bring_back(self) -> None:
-        """Restore the saved layout, or the default one."""
         if self._kept is None or not self._panels.restore(self._kept):
             self._panels.arrange()
 
     def save(self) -> None:
-        """Write geometry and layout to the settings."""
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
@@ -211,10 +205,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, setting
 
 
 class Appearance(QObject):
-    """Applies theme, zoom and motion of the settings to the application.
-
-    Create it before the first widget, since widgets copy the application font.
-    """
+    """Applies theme, zoom and motion of the settings; create it before the first widget, which copies the font."""
 
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
@@ -231,7 +222,6 @@ class Appearance(QObject):
         self.wear()
 
     def wear(self) -> None:
-        """Apply the theme of the settings without saving it."""
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
@@ -261,15 +251,6 @@ SMALL_NODE = 1_000_000
 
 
 class MainWindow(QMainWindow):
-    """Main window.
-
-    Attributes:
-        session: The open documents.
-        hex: The bytes view.
-        notices: Notices below the bytes.
-        panels: The docks of `PANELS`.
-    """
-
     _ends = False
 
     def __init__(self, settings: Settings) -> None:
@@ -476,14 +457,7 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
-        """Open a path or address; show the address dialog first if keys, store or layer must be chosen.
-
-        Args:
-            uri: Path or address.
-            format: Format; None to detect it.
-            remote: Connection options; None for the saved ones.
-            select: Bytes to select, or None.
-        """
+        """Open a path or address; show the address dialog first if keys, store or layer must be chosen."""
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.has_to_ask(uri):
             self.connecting.ask(request)
@@ -504,7 +478,6 @@ class MainWindow(QMainWindow):
         format: str | None = None,
         remote: RemoteOptions | None = None,
     ) -> None:
-        """Open paths or addresses with what to select in each; the first one is shown."""
         if len(files) == 1:
             self.open(files[0][0], format, remote, files[0][1])
         else:
@@ -540,7 +513,6 @@ class MainWindow(QMainWindow):
             self.help.teaching.opened()
 
     def preview(self, uri: str) -> None:
-        """Open a file and show its first object in the preview."""
         self._to_preview = uri
         before = self.session.document
         self.open(uri)
@@ -600,7 +572,6 @@ class MainWindow(QMainWindow):
         self.ways.check_given(shard)
 
     def _name(self) -> None:
-        """Show name and format of the open file in title and status line."""
         shard = self.session.shard
         if shard is None:
             return
@@ -689,7 +660,6 @@ class MainWindow(QMainWindow):
         return self.pages.currentWidget() is not self.welcome
 
     def _show_work(self, shard: Shard) -> None:
-        """Show the bytes, or the choice of a key space for a data set with several."""
         page: QWidget = self.hex
         before, at_work = self.pages.currentWidget(), self._at_work
         if isinstance(shard, DataSet) and shard.key_spaces:

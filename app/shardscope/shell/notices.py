@@ -59,7 +59,7 @@ class NoticeTone(Enum):
 
 
 class Button(NamedTuple):
-    """Button of a notice; `closes`: pressing it dismisses the notice before `do` is called."""
+    """Button of a notice; with `closes`, it dismisses the notice before `do` is called."""
 
     text: str
     do: Callable[[], object]
@@ -209,13 +209,7 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
-    """Stack of notices, latest last, below another widget.
-
-    The latest notices that fit are shown; older ones appear when these are dismissed.
-
-    Args:
-        parent: The stack uses at most half of its height, or `_ENOUGH` pixels in a low window.
-    """
+    """Stack of notices, latest last. It uses at most half of the height of its parent; older notices are hidden."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -233,7 +227,6 @@ class Notices(QWidget):
 
     @property
     def text(self) -> str:
-        """Texts of all notices, latest first."""
         return "\n".join(notice.text for notice in reversed(self.all))
 
     @property
@@ -255,16 +248,9 @@ class Notices(QWidget):
         about: str = "",
         lasting: bool = False,
     ) -> Notice:
-        """Add a notice.
+        """Add a notice; it replaces the one with the same subject `about` (default: the text).
 
-        Args:
-            text: One sentence.
-            tone: Severity.
-            action: Label of a button that dismisses the notice; empty for none.
-            do: Called when that button is pressed.
-            buttons: Further buttons.
-            about: Subject; a new notice replaces the one with the same subject. Default: the text.
-            lasting: Whether it stays when the file is closed.
+        The button `action` dismisses it. A `lasting` notice stays when the file is closed.
         """
         self.clear(about or text)
         first = [Button(action, do or (lambda: None))] if action else []
@@ -309,7 +295,6 @@ class Notices(QWidget):
             tell()
 
     def fit(self) -> None:
-        """Adapt the layout after a text or progress has changed."""
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

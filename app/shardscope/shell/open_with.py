@@ -37,14 +37,7 @@ def no_fit() -> str:
 
 
 class OpenWith(QDialog):
-    """Dialog for path, format and options; `chosen` carries the `OpenRequest`.
-
-    Args:
-        request: Initial values.
-        formats: Formats to choose from.
-        shard: The open shard if it is to be reopened, else None.
-        parent: The window.
-    """
+    """Dialog for path, format and options; with `shard`, to reopen it. `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
 
@@ -104,7 +97,6 @@ class OpenWith(QDialog):
         column.addWidget(self.buttons)
 
     def _asked(self) -> list[OptionField]:
-        """Return the option fields of the chosen or detected format."""
         chosen = self._formats.get(self.format.currentData() or self._detected)
         return [self.fields[option.name] for option in _options([chosen])] if chosen is not None else []
 
@@ -169,7 +161,6 @@ class OpenWays(QObject):
         return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
-        """Open the request; if its text is a link, select its bytes."""
         if not may_be_link(request.uri):
             self._open(request)
             return
@@ -212,7 +203,6 @@ class OpenWays(QObject):
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
-        """Show a notice if the specification was inferred from the bytes."""
         if shard.damage is None and shard.evidence:
             self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 

@@ -48,10 +48,7 @@ _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.Righ
 
 
 def default_widths(window: int) -> dict[Area, int]:
-    """Return the default widths of the sides in pixels at 100 %, for a window width.
-
-    In a narrow window the left side shrinks first, so that a drawing keeps its least width.
-    """
+    """Return the default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
     more = max(window - _NORMAL, 0)
     widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
     room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
@@ -65,8 +62,6 @@ class Panel:
 
     Attributes:
         name: Name for `--show`; the object name of the dock is `<name>Dock`.
-        title: Untranslated title.
-        area: Default area.
         group: Panels of one group are tabs of one place, the first in front.
         make: Creates the content, whose focus proxy gets the keyboard.
         on_demand: Whether it is closed at first and has a close button on its tab.

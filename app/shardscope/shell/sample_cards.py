@@ -51,21 +51,12 @@ class StripSection:
 
 
 def parts_of(shard: Shard) -> tuple[StripSection, ...]:
-    """Return the sections of a file, or of the first shard of a data set."""
     if isinstance(shard, DataSet):
         shard = shard.member(shard.members[0].name)
     return tuple(StripSection(section.role, section.size) for section in shard.sections if section.size)
 
 
 class SampleCard(QAbstractButton):
-    """Button that opens a sample by click, Return or space.
-
-    Attributes:
-        parts: Sections of the strip, once read.
-        learn: Starts the first lesson on the format.
-        more: Menu of further samples of the format.
-    """
-
     more_chosen = Signal(object)
     """Carries the path of another sample of the format."""
 

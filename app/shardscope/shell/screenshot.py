@@ -39,17 +39,11 @@ class ScreenshotError(Exception):
 
 @dataclass(frozen=True)
 class ScreenshotRequest:
-    """Content of a screenshot.
+    """Content of a screenshot; the size is in device-independent pixels.
 
     Attributes:
-        target: Image file; its extension is the image format.
-        uri: Path or address; empty for the welcome page.
-        size: Window size in device-independent pixels.
-        select: Offset of the byte to select, or None.
-        trace: Key to look up, or empty.
         step: Step of the lookup, from 1; 0 for the last.
         show: Panel, `drawing[:NAME]` or `lecture[:N]`; or empty.
-        place: Bytes to select from a link, or None.
         lesson: Lesson file to start, on `uri` or else on its sample; or None.
     """
 
@@ -68,11 +62,7 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Open, select, wait and save the screenshot.
-
-    Raises:
-        ScreenshotError: The file cannot be opened or written, or the window is not idle after `MOST_SECONDS`.
-    """
+    """Save the screenshot; raises `ScreenshotError` if something cannot be opened, or does not settle."""
     if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
         raise ScreenshotError(f"--show is one of {parts}")
@@ -157,11 +147,7 @@ def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
-    """Run the event loop until no job has been open for `rest` milliseconds.
-
-    Raises:
-        ScreenshotError: Not within `MOST_SECONDS`.
-    """
+    """Run the event loop until no job has been open for `rest` milliseconds; `ScreenshotError` after two minutes."""
     until = time.monotonic() + MOST_SECONDS
     quiet = 0
     while quiet < rest:

@@ -19,14 +19,6 @@ MESSAGE_MILLISECONDS = 12_000
 
 
 class StatusLine(QStatusBar):
-    """Status line. Its texts are elided, so that they do not widen the window.
-
-    Attributes:
-        note: The message, while there is one.
-        busy: Number of running jobs.
-        kind: The format; its tooltip is the evidence of the detection.
-    """
-
     def __init__(self, selection: QWidget, window: QMainWindow) -> None:
         super().__init__(window)
         self.setObjectName("statusLine")

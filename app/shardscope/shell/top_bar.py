@@ -36,8 +36,6 @@ def line_icon(name: str, colours: theme.Palette) -> QIcon:
 
 
 class TopBar(QToolBar):
-    """Tool bar of the window; always visible, so that nothing moves when a file is opened."""
-
     def __init__(
         self,
         actions: WindowActions,

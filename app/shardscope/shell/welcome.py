@@ -35,8 +35,6 @@ BESIDE = 900
 
 
 class Welcome(QScrollArea):
-    """Page that is shown while no file is open. Signals without value request dialogs; the others carry a path."""
-
     open_requested = Signal()
     folder_requested = Signal()
     address_requested = Signal()

@@ -23,7 +23,6 @@ ENTRY = "applications/shardscope.desktop"
 TYPES = "mime/packages/shardscope.xml"
 ICON = "icons/hicolor/scalable/apps/shardscope.svg"
 SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
-"""Icon sizes in pixels."""
 
 UPDATES = (("update-mime-database", "mime"), ("update-desktop-database", "applications"))
 """Programs that update the caches of a desktop, with the folder of each."""
@@ -32,15 +31,7 @@ NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:
-    """Write the files; yield one line per file.
-
-    Args:
-        command: Command line that starts the program.
-        folder: Data folder of the user, such as `~/.local/share`.
-
-    Raises:
-        SourceError: A folder cannot be created.
-    """
+    """Write the files into the data folder of the user; yield one line per file. Raises `SourceError`."""
     for name, content in _files(command):
         path = folder / name
         state = "replaced" if path.exists() else "installed"
@@ -54,7 +45,6 @@ def install(command: list[str], folder: Path) -> Iterator[str]:
 
 
 def uninstall(folder: Path) -> Iterator[str]:
-    """Remove the installed files; yield one line per file."""
     for name in (ENTRY, TYPES, ICON, *map(_icon, SIZES)):
         path = folder / name
         try:

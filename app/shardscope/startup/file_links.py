@@ -62,7 +62,6 @@ def _file_of(text: str) -> str:
 
 
 def _is_there(text: str) -> bool:
-    """Return whether a local file exists; False for addresses."""
     if is_address(text):
         return False
     try:

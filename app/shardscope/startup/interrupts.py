@@ -11,10 +11,7 @@ from shardcore.system import ending_signals
 
 
 class Interrupts(QObject):
-    """Emits `came` on the GUI thread after a signal.
-
-    Qt runs no Python code while it waits, so signals wake it through a socket.
-    """
+    """Emits `came` on the GUI thread: Qt runs no Python code while it waits, so signals wake it through a socket."""
 
     came = Signal()
 
@@ -33,7 +30,6 @@ class Interrupts(QObject):
         self.came.emit()
 
     def end(self) -> None:
-        """Restore the previous signal handlers."""
         signal.set_wakeup_fd(self._old_wakeup)
         for number, handler in self._before.items():
             signal.signal(number, handler)

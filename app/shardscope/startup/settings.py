@@ -38,11 +38,7 @@ def keep_qt_from_settings() -> None:
 
 
 class _Setting(Generic[T]):
-    """Descriptor for a value of the settings file.
-
-    Args:
-        clean: Converts a value of the file; None is a missing value, and any value may be invalid.
-    """
+    """Descriptor for a value of the file; `clean` converts a value, which may be missing (None) or invalid."""
 
     def __init__(self, clean: Callable[[object], T]) -> None:
         self._clean = clean
@@ -99,20 +95,14 @@ def _shown(value: object) -> frozenset[int]:
 
 
 class Settings:
-    """Settings of the user.
+    """Settings of the user, or of the file `path`; `theme` applies to this start only.
 
     Each change is written at once, after reading the file again: another window may have changed it.
     An invalid file is renamed to `*.invalid`, and all settings are defaults.
-
-    Args:
-        path: File; default: the file of the user.
-        theme: Theme for this start only.
     """
 
     extraction = _Setting(_by_name)
-    """Choices of the last extraction, by name of the control."""
     sketches = _Setting(_by_name)
-    """Drawing shown last, by format."""
     reduced_motion = _Setting(_off)
     decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
@@ -122,7 +112,6 @@ class Settings:
     bytes_zoom = _Setting(_factor)
     """Factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
-    """Use the theme `dark-room` for lectures."""
     restores_tabs = _Setting(_off)
     """Open the `tabs` of the last window at the start."""
     tabs = _Setting(_entries)
@@ -131,23 +120,17 @@ class Settings:
     price = _Setting(_text)
     """Name of the price list for requests; empty for the default."""
     pack_format = _Setting(_text)
-    """Format written last; empty if none."""
     pack_folder = _Setting(_text)
-    """Folder of the shard written last; empty if none."""
     schematic = _Setting(_off)
     """Size the sections of the overview by their order of magnitude, not to scale."""
     fields_shown = _Setting(_on)
-    """Show the column of fields beside the bytes."""
     rows_folded = _Setting(_on)
-    """Show rows of equal bytes as one line."""
     searches = _Setting(_pairs)
     """Byte searches as (kind, text), the latest first."""
     recent = _Setting(_texts)
     """URIs of opened files, the latest first."""
     folders = _Setting(_texts)
-    """Target folders of extractions, the latest first."""
     searched_folders = _Setting(_texts)
-    """Folders in which a key was searched, the latest first."""
 
     def __init__(self, path: Path | None = None, *, theme: str = "") -> None:
         self._theme = theme
@@ -158,7 +141,6 @@ class Settings:
         self._load()
 
     def report_to(self, tell: Callable[[str], object]) -> None:
-        """Report problems of the file to a function, each once; also earlier ones."""
         self._tell = tell
         for text in self._problems:
             tell(text)
@@ -268,7 +250,6 @@ class Settings:
         self.set_value(f"lessons_done/{name}", True)
 
     def columns(self, format: str) -> dict[str, bool]:
-        """Return columns that the user shows or hides for a format; others have the default."""
         value = self.value(f"columns/{format or 'none'}")
         return {name: shown is True for name, shown in value.items()} if isinstance(value, dict) else {}
 

@@ -30,7 +30,6 @@ LONGEST = 64 * 1024
 """Longest message in bytes."""
 
 MOST = 200
-"""Most files in a message."""
 
 LONGEST_PATH = 4096
 """Longest path or address in characters."""
@@ -51,13 +50,7 @@ _HIDDEN = ("offscreen", "minimal", "vnc")
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """File to open in the running window.
-
-    Attributes:
-        uri: Absolute path or address.
-        format: Format, or None to detect it.
-        select: Bytes to select, or None.
-    """
+    """File to open in the running window; `uri` is an absolute path or an address."""
 
     uri: str
     format: str | None = None
@@ -65,7 +58,6 @@ class Handover:
 
 
 def socket_name() -> str:
-    """Return the socket for this user, display and settings file."""
     place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
     digest = hashlib.sha256("\n".join([*place, str(settings_file())]).encode(errors="surrogateescape")).hexdigest()[:12]
     name = f"shardscope-{user_mark()}-{digest}"
@@ -105,11 +97,7 @@ def message_of(files: Sequence[Handover]) -> bytes:
 
 
 def read_message(data: bytes) -> tuple[Handover, ...]:
-    """Return the files of a message.
-
-    Raises:
-        ValueError: The message is invalid.
-    """
+    """Return the files of a message; raises `ValueError` if it is invalid."""
     if len(data) > LONGEST:
         raise ValueError("too long")
     try:
@@ -190,8 +178,6 @@ def _is_own(name: str) -> bool:
 
 
 class SingleWindow(QObject):
-    """Server of the running window for further starts."""
-
     wanted = Signal(object)
     """Carries the files as a tuple of `Handover`; empty to raise the window only."""
 

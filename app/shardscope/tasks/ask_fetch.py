@@ -32,7 +32,6 @@ class FetchQuestion(QObject):
         session.closed.connect(self._drop)
 
     def ask(self, costly: Costly) -> QMessageBox:
-        """Show size, time and price of a download; nothing is fetched before *Fetch*."""
         size = size_text(costly.size)
         yes = self.tr("&Fetch {0}").format(size)
         box = self._box("costly", self.tr("Large download"), yes, costly.go, costly.refuse)

@@ -20,12 +20,7 @@ from shardscope.tasks.connect.dialog import AddressDialog
 
 
 class ConnectTask(QObject):
-    """Shows the address dialog, and saves the connection options of opened addresses without credentials.
-
-    Attributes:
-        agreeing: Questions before large downloads.
-        connections: Connection options by bucket or server.
-    """
+    """Shows the address dialog; saves the connection options of opened addresses without credentials."""
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
@@ -44,13 +39,6 @@ class ConnectTask(QObject):
         *,
         chosen: Callable[[OpenRequest], object] | None = None,
     ) -> AddressDialog:
-        """Show the address dialog.
-
-        Args:
-            request: Initial values.
-            who: Login to select; None for the last one.
-            chosen: Called with the request; None opens it in a tab.
-        """
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)

@@ -44,13 +44,7 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Result of one test.
-
-    Attributes:
-        what: `Read`, `Ranges` or `List`.
-        works: None if not applicable.
-        text: Outcome in one sentence.
-    """
+    """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
 
     what: str
     works: bool | None
@@ -104,14 +98,7 @@ SIGNS = {True: "✔", False: "✖", None: "·"}
 
 
 class AddressDialog(QDialog):
-    """Dialog for an address and its connection options; `chosen` carries the `OpenRequest`.
-
-    Args:
-        request: Initial values.
-        connections: Saved connection options.
-        jobs: Runs the list of profiles and the test.
-        parent: The window.
-    """
+    """Dialog for an address and its connection options; `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
 
@@ -263,7 +250,6 @@ class AddressDialog(QDialog):
 
     @property
     def endpoint_url(self) -> str:
-        """Chosen or typed endpoint; empty for the default."""
         text = self.endpoint.currentText().strip()
         return next((one.url for one in ENDPOINTS if one.name == text), text)
 

@@ -22,18 +22,7 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Menu actions for editing.
-
-    Attributes:
-        allow: Permits changes of the open file.
-        verbs: Actions by verb and whether they revert it, in menu order.
-        undo: Restores the bytes before the last edit.
-        write: Writes the typed bytes.
-        undo_typed: Undoes the last typing.
-        redo_typed: Redoes it.
-        discard: Discards all typed bytes.
-        rekey: Writes a re-keyed copy; connected by the window.
-    """
+    """Menu actions for editing; `verbs` has them by verb and whether they revert it."""
 
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
@@ -89,7 +78,6 @@ class EditActions(QObject):
             self.update()
 
     def update(self) -> None:
-        """Enable the possible actions; tooltips of the others say why not."""
         switch, there = self._switch, self._switch.standing.verbs
         possible = not switch.standing.why_not
         self.allow.setEnabled(possible)
@@ -133,10 +121,7 @@ class EditActions(QObject):
 
 
 class EditChip(QToolButton):
-    """Status sign that shows and toggles the permission to edit; in a sandbox, the number of its changes.
-
-    `sandbox_wanted` is emitted when it is clicked in a sandbox.
-    """
+    """Status sign that toggles the permission to edit; in a sandbox, a click emits `sandbox_wanted`."""
 
     sandbox_wanted = Signal()
 
@@ -155,7 +140,6 @@ class EditChip(QToolButton):
         self._update()
 
     def tell_sandbox(self, changes: int | None) -> None:
-        """Show the number of changes of a sandbox; None if no sandbox is open."""
         self._changes = changes
         self.updateGeometry()
         self._update()

@@ -97,16 +97,9 @@ LEAST = 400
 class EditDialog(QDialog):
     """Preview and confirmation of an edit.
 
-    Signals: `asked()`: the input has changed, compute the changes again; `row_chosen(ChangeRow)`;
-    `side_chosen(new)`: show new or old bytes; `wanted(keep)`: run the edit, and keep the old bytes in an undo file.
-
-    Args:
-        title: Title of the verb.
-        help: One sentence about it.
-        act: Label of the button that runs it.
-        options: Options of the verb.
-        takes_files: Whether it needs files.
-        parent: The window.
+    - `asked()`: the input has changed, compute the changes again
+    - `side_chosen(new)`: show the new or the old bytes
+    - `wanted(keep)`: run the edit; `keep` writes an undo file
     """
 
     asked = Signal()
@@ -284,7 +277,6 @@ class EditDialog(QDialog):
 
     @property
     def ready(self) -> bool:
-        """True if the input is sufficient to compute the changes."""
         return self.file is None or bool(self.paths)
 
     @property
@@ -301,7 +293,6 @@ class EditDialog(QDialog):
         self._update()
 
     def tell_trouble(self, text: str) -> None:
-        """Show an error; the edit cannot be run."""
         self._proposal = None
         self.model.show_things(())
         self.total.setText("")

@@ -37,14 +37,11 @@ from shardscope.tasks.edit.switch import EditSwitch
 
 
 def title_of(verb: Verb, *, back: bool = False) -> str:
-    """Return the translated title of a verb, or of its reversal."""
     return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
 
 
 @dataclass(frozen=True)
 class News:
-    """Result of an edit as a sentence, with an optional button."""
-
     text: str
     bad: bool = False
     action: str = ""
@@ -52,21 +49,9 @@ class News:
 
 
 class Editor(QObject):
-    """Shows edit dialogs and runs the edits in jobs.
-
-    Args:
-        session: The session.
-        switch: The permission.
-        chosen: Returns the selected rows.
-        window: The window.
-
-    Attributes:
-        sheet: The open dialog, or None.
-        now: Returns the current time for the journal, ISO 8601 in UTC.
-    """
+    """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
 
     opened = Signal(object)
-    """Carries the `EditDialog` that was opened."""
     proposed = Signal(object)
     """Carries the `Proposed` bytes to show, or None."""
     place_wanted = Signal(object)
@@ -74,9 +59,7 @@ class Editor(QObject):
     reloading = Signal()
     """The file was changed and is about to be reopened."""
     reloaded = Signal()
-    """The file was reopened."""
     news = Signal(object)
-    """Carries the `News`."""
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
         super().__init__(window)
@@ -95,13 +78,7 @@ class Editor(QObject):
     # --- asking ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
-        """Show the dialog of a verb; None if the file cannot be changed.
-
-        Args:
-            verb: The verb.
-            back: Whether to revert it.
-            keys: Objects; default: the selected rows.
-        """
+        """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
         if self._session.shard is None or self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
@@ -149,7 +126,6 @@ class Editor(QObject):
         return sheet
 
     def ask_undo(self) -> EditDialog | None:
-        """Show the dialog that restores the bytes before the last edit."""
         if self._session.shard is None:
             return None
         sheet = self._sheet(
@@ -181,7 +157,6 @@ class Editor(QObject):
         return sheet
 
     def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
-        """Compute the changes in a job and show them."""
 
         def take(found: tuple[EditRequest | None, Proposal]) -> None:
             if self.sheet is not sheet:
@@ -271,12 +246,7 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Undo the last edit of a file in a job and reopen it.
-
-        Args:
-            uri: The file.
-            journal: Journal of an interrupted edit; if it has no old bytes, the edit is finished instead.
-        """
+        """Undo the last edit in a job and reopen the file; finishes an interrupted edit without old bytes instead."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))

@@ -25,11 +25,9 @@ class EditPermission:
     """Permission to change the open file.
 
     Attributes:
-        verbs: Verbs of its format, in menu order.
         why_not: Reason why nothing may be changed; empty if it may.
         journal: Whether an undo file exists.
         interrupted: Journal of an interrupted edit, or None.
-        rekey: Options for a re-keyed copy; empty if the format has none.
     """
 
     verbs: tuple[Verb, ...] = ()
@@ -61,7 +59,6 @@ def journal_to_mend(path: Path) -> Journal | None:
 
 
 def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
-    """Return the function of the format that creates the edits of a verb."""
     return format_of(shard.format).edits[verb.name]
 
 

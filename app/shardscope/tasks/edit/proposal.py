@@ -60,12 +60,8 @@ class ChangeRow:
 
     Attributes:
         source: Source that contains it; None if no source can show it.
-        start: Offset in the new bytes, or of those cut off.
-        stop: Offset after the last byte.
         old_start: Offset in the old bytes; differs from `start` after insertions and deletions.
-        old: At most `SHOWN` of the `old_size` old bytes.
-        new: At most `SHOWN` of the `new_size` new bytes.
-        is_text: Whether to show the bytes as text.
+        old: At most `SHOWN` of the `old_size` old bytes; `new` likewise.
     """
 
     source: str | None
@@ -82,17 +78,12 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Changes of an edit.
+    """Changes of an edit; sizes are those of the file in bytes.
 
     Attributes:
-        what: The edit as a sentence without full stop.
         name: File that changes; empty if several do.
-        old_size: Size of that file in bytes.
-        new_size: Its size after the edit.
         proposed: Changes by source, for the bytes view.
-        make: Runs the edit.
         kept: Consequences without and with an undo file; empty if there is no choice.
-        remark: Further note, or empty.
     """
 
     what: str
@@ -121,10 +112,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Compute an edit of a format.
-
-    A local file is locked meanwhile, so that an edit by another process is not shown half done.
-    """
+    """Compute an edit; a local file is locked meanwhile, so that no half-done edit of another process is read."""
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = compute_edit(
             asked.verb,
@@ -143,12 +131,7 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
-    """Compute the edit that writes typed bytes.
-
-    Raises:
-        UsageError: Not a local file, or no byte changes.
-        SourceChanged: The file has changed since it was opened.
-    """
+    """Compute the edit that writes typed bytes; raises `UsageError` if no byte changes."""
     source = shard.source
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
@@ -165,7 +148,6 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 
 
 def propose_undo(shard: Shard) -> Proposal:
-    """Compute the edit that restores the bytes before the last edit."""
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
     journal, edit = planned_undo(shard.source)
@@ -197,7 +179,6 @@ def _go_on() -> None:
 
 
 def _telling(progress: Progress) -> Progress:
-    """Return a progress function that ignores cancellation."""
 
     def tell(done: int, total: int) -> None:
         # Cancellation takes effect after the edit.
@@ -273,7 +254,6 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
 
 
 def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
-    """Return the lines that differ, adjacent ones as one row."""
     old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     rows = []

@@ -36,8 +36,6 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class RekeyDialog(QDialog):
-    """Dialog for the options and the target; `wanted` requests writing."""
-
     wanted = Signal()
 
     def __init__(self, options: tuple[Option, ...], target: Path, parent: QWidget | None = None) -> None:
@@ -104,8 +102,6 @@ class RekeyDialog(QDialog):
 
 
 class RekeyTask(QObject):
-    """Shows the dialog and writes the new file; `news` carries the result."""
-
     news = Signal(object)
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:

@@ -18,13 +18,9 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file.
+    """Permission to change the open file; `standing` has the possible edits, looked up by a job.
 
     `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
-
-    Attributes:
-        allowed: Whether the user permits changes.
-        standing: The possible edits; looked up by a job.
     """
 
     changed = Signal()

@@ -22,12 +22,7 @@ SOON_MILLISECONDS = 300
 
 
 class TypedBytes(QObject):
-    """Typed bytes in memory, until they are written or discarded.
-
-    Attributes:
-        changes: The changes in order.
-        undone: Undone changes; the next one to redo last.
-    """
+    """Typed bytes in memory, until they are written or discarded; the next change to redo is last in `undone`."""
 
     changed = Signal()
     place_wanted = Signal(object)
@@ -57,7 +52,6 @@ class TypedBytes(QObject):
         return proposed_bytes(self.changes)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes in one undo step; see `ByteEdits`."""
         if self.possible:
             self._set(overwriting(self.changes, pieces, what, second=second), ())
 
@@ -97,7 +91,6 @@ class TypedBytes(QObject):
         self.changed.emit()
 
     def _show(self) -> None:
-        """Open the file with the typed bytes in a job, for the views."""
         changes, shard = self.changes, self._session.shard
         if not changes or shard is None or shard.source is None:
             self._session.show_typed(None)

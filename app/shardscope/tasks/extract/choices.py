@@ -16,15 +16,7 @@ POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Choices of the extraction dialog.
-
-    Attributes:
-        folders: Whether keys that are paths become sub-folders.
-        conflict: One of `POLICIES`.
-        guess_extension: Whether to add missing extensions, detected from the content.
-        skip_unused: Whether to leave unused slots out of the manifest.
-        manifest: Whether to write a manifest.
-    """
+    """Choices of the extraction dialog; with `skip_unused`, the manifest does not list unused slots."""
 
     folders: bool = True
     conflict: str = ASK
@@ -64,5 +56,4 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Return the default target folder, such as `NAME-objects` beside the file."""
     return str(request.folder / f"{Path(request.name).stem or 'objects'}-objects")

@@ -51,13 +51,8 @@ _POLICY_WORDS = {
 class ExtractDialog(QDialog):
     """Dialog for target and options of an extraction; open it with `open()`.
 
-    `changed`: the choices have changed; reply with `tell_outlook`.
-    `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`.
-
-    Args:
-        choices: Initial choices.
-        folders: Target folders to choose from; the first is selected.
-        parent: The window.
+    - `changed`: the choices have changed; reply with `tell_outlook`
+    - `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`
     """
 
     changed = Signal()
@@ -229,7 +224,6 @@ class ExtractDialog(QDialog):
 
     @property
     def options(self) -> ExtractOptions:
-        """Options from the fields, with the answer about existing files."""
         parts = str(self.parts.currentData() or AS_USUAL)
         options = self.choices.options(deleted=self.deleted.isChecked(), parts=parts)
         return options if self._answer is None else replace(options, conflict=self._answer)

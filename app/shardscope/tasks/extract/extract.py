@@ -25,8 +25,6 @@ from shardscope.tasks.extract.dialog import ExtractDialog
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Extraction that runs or has ended."""
-
     wanted: ExtractionRequest
     found: ExtractionOutcome
     job: Job
@@ -46,7 +44,7 @@ class Result:
 
 
 class ExtractTask(QObject):
-    """Shows the dialog and runs extractions; `started` and `finished` carry a `Result`."""
+    """Shows the dialog and extracts in lasting jobs; `started` and `finished` carry a `Result`."""
 
     started = Signal(object)
     finished = Signal(object)
@@ -109,7 +107,6 @@ class ExtractTask(QObject):
         return job
 
     def _when_agreed(self, wanted: ExtractionRequest) -> None:
-        """Start an extraction; ask first if it fetches much."""
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
         size = int(whole(wanted.shard) * share)

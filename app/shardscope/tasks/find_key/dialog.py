@@ -46,8 +46,6 @@ MOST_HITS = 10_000
 
 
 class KeyHitModel(TableModel):
-    """Files with the key, and files that could not be searched."""
-
     titles = ("File", "Format", "Size", "Shard, error")
     numbers = (2,)
 
@@ -57,7 +55,6 @@ class KeyHitModel(TableModel):
         self._top = top
 
     def begin(self, top: str) -> None:
-        """Clear the list; paths are shown relative to `top`."""
         self._top = top
         self.show_things([])
 
@@ -85,23 +82,9 @@ class KeyHitModel(TableModel):
 
 
 class FindKeyDialog(QDialog):
-    """Dialog for a key and a folder, with a list of the files that contain the key.
-
-    Args:
-        key: Initial key.
-        folders: Folders to choose from; the first is selected.
-        parent: The window.
-
-    Attributes:
-        model: The hits.
-        start: Button that starts and cancels the search.
-    """
-
     wanted = Signal(str, str)
-    """Carries a key and a folder to search."""
     cancelled = Signal()
     chosen = Signal(object)
-    """Carries the `KeyHit` to open."""
 
     def __init__(self, key: str, folders: list[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -290,7 +273,6 @@ class FindKeyTask(QObject):
         return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
 
     def search(self, key: str, where: str) -> Job | None:
-        """Search a folder or address for a key, and save it in the settings; None without a dialog."""
         dialog = self.dialog
         if dialog is None:
             return None

@@ -30,14 +30,7 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input.
-
-    Attributes:
-        count: Files, or objects of a manifest.
-        size: Their size in bytes.
-        problem: Reason why it cannot be read, or empty.
-        manifest: Manifest inside a folder, or empty.
-    """
+    """One input; `count` is its files, or the objects of a manifest, and `size` their bytes."""
 
     path: str
     kind: InputKind

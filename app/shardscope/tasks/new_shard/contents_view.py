@@ -58,8 +58,6 @@ class InputModel(TableModel):
 
 
 class InputList(QTreeView):
-    """List of inputs; Delete and Backspace remove the selected ones."""
-
     removed = Signal()
 
     def __init__(self, model: InputModel, parent: QWidget | None = None) -> None:
@@ -190,7 +188,6 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def use_manifests(self) -> None:
-        """Replace folders by the manifests inside them."""
         self.model.show_things([self._inside.get(path, path) for path in self.model.things])
         self._update()
         self.changed.emit()

@@ -34,8 +34,6 @@ class YesField(OptionField):
 
 
 class PathField(OptionField):
-    """Field for a file path or JSON text, with a button that chooses a file."""
-
     def __init__(self, option: Option) -> None:
         super().__init__(option)
         self.line = QLineEdit(self)
@@ -68,8 +66,6 @@ def writing_field(option: Option) -> OptionField:
 
 
 class OptionForm(QWidget):
-    """Options of a format, one below the other. `changed` is a slot that is called after every change."""
-
     def __init__(self, options: tuple[Option, ...], changed: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("optionForm")

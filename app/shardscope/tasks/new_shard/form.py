@@ -104,7 +104,6 @@ class KeyRules(QWidget):
 
 
 def rule_text(choice: KeyChoice, writes: Writes) -> str:
-    """Return a sentence on the effect of a key rule in a format."""
     if writes.keys is KeyRule.NONE:
         return "The format has no keys. A manifest beside it records which object had which key."
     if choice is not KeyChoice.USUAL:
@@ -115,7 +114,6 @@ def rule_text(choice: KeyChoice, writes: Writes) -> str:
 
 
 def pack_keys_text(writes: Writes) -> str:
-    """Return a sentence on the keys of packed files."""
     match writes.keys:
         case KeyRule.CONTENT:
             return f"The key is computed from the content ({writes.key_form}), or given by a manifest."
@@ -133,16 +131,7 @@ WIDE = 880
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Initial values of the form.
-
-    Attributes:
-        formats: Formats that can be written.
-        format: Name of the selected one.
-        folder: Default target folder.
-        paths: Files and folders to pack.
-        shard: Shard to convert; None for packing.
-        request: How that shard was opened.
-    """
+    """Initial values of the form; `shard` is the one to convert, None for packing."""
 
     formats: Sequence[Format]
     format: str
@@ -153,10 +142,7 @@ class Start:
 
 
 class PackForm(QWidget):
-    """Form for all values of a new shard; counts, targets and plans are delivered by `FormJobs`.
-
-    `contents_changed`: the inputs have changed; `changed`: any other value.
-    """
+    """Form for all values of a new shard; `FormJobs` delivers counts, target and plan to it."""
 
     contents_changed = Signal()
     changed = Signal()
@@ -280,7 +266,6 @@ class PackForm(QWidget):
 
     @property
     def work(self) -> NewShardJob | None:
-        """Job to run; None while a value is missing."""
         target = self.target
         if target is None:
             return None
@@ -317,7 +302,6 @@ class PackForm(QWidget):
 
     @property
     def blocked(self) -> str:
-        """Reason why writing is not possible, or empty."""
         if self.work is None and self.contents is not None and not self.contents.paths:
             return self.tr("Add files or folders to pack.")
         wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
@@ -339,13 +323,7 @@ class PackForm(QWidget):
         self.refresh()
 
     def tell_refused(self, why: str, option: str, *, final: bool) -> None:
-        """Show why there is no plan.
-
-        Args:
-            why: A sentence.
-            option: Option with the invalid value, or empty.
-            final: Whether writing would certainly fail.
-        """
+        """Show why there is no plan, with the invalid option; `final`: writing would certainly fail."""
         if not (option and self.options.tell_wrong(option, why)):
             self._refused, self._final = why, final
         self.plan.show_none(self.tr("No plan: see the message below"))
@@ -363,7 +341,6 @@ class PackForm(QWidget):
         self._changed()
 
     def _take_format(self) -> None:
-        """Replace options, file extension and key rule after another format was chosen."""
         found = self.formats.format
         options = tuple(one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden)
         form = OptionForm(options, self._changed, self)

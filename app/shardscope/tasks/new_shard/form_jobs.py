@@ -31,7 +31,7 @@ AUTO_EXACT = 16 << 20
 
 
 class FormJobs(QObject):
-    """Runs the jobs of one form and delivers their results to it."""
+    """Jobs of one form; results are not delivered after `stop`."""
 
     def __init__(self, form: PackForm, jobs: Jobs) -> None:
         super().__init__(form)
@@ -68,7 +68,6 @@ class FormJobs(QObject):
         job = self._jobs.submit(work, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
 
     def stop(self) -> None:
-        """Cancel all jobs; results are not delivered any more."""
         self._soon.stop()
         self._clock.stop()
         for key in ("count inputs", "plan", "target"):
@@ -147,7 +146,6 @@ class FormJobs(QObject):
     # --- how far ---
 
     def _look(self) -> None:
-        """Show the progress of counting and planning."""
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
                 self._form.contents.tell_busy(job.done_amount)

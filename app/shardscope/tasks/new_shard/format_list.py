@@ -78,8 +78,6 @@ class _FormatRows(QStyledItemDelegate):
 
 
 class FormatList(QListView):
-    """List of formats, high enough to show all; `chosen` is emitted when the current one changes."""
-
     chosen = Signal()
 
     def __init__(self, formats: Sequence[Format], parent: QWidget | None = None) -> None:

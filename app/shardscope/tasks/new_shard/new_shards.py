@@ -35,10 +35,7 @@ RESULT_PAGE = QSize(640, 360)
 
 
 class NewShardDialog(QDialog):
-    """Dialog with three pages: form, progress, result. Open it with `open()`.
-
-    `write_wanted`: *Write* was pressed; reply with `begin_writing`, then `tell_written` or `tell_failed`.
-    """
+    """Dialog with the pages form, progress and result; reply to `write_wanted` with `begin_writing`."""
 
     write_wanted = Signal()
 
@@ -74,7 +71,6 @@ class NewShardDialog(QDialog):
     # --- what it is reported ---
 
     def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
-        """Show the progress page; `stop` cancels writing."""
         self.writing.begin(name)
         self._stop = stop
         self._form_size = self.size()
@@ -264,5 +260,4 @@ def _named_format(target: NewShardTarget) -> str | None:
 
 
 def watches(sheet: NewShardDialog) -> bool:
-    """Return whether a dialog still exists and is visible."""
     return alive(sheet.close) and sheet.isVisible()

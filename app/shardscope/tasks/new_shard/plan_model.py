@@ -36,7 +36,6 @@ class PlanModel(QAbstractItemModel):
         self._name = ""
 
     def set_planned(self, planned: Planned | None, name: str = "") -> None:
-        """Show a plan or None; `name` is the current target name."""
         self.beginResetModel()
         self._planned, self._name = planned, name
         self.endResetModel()

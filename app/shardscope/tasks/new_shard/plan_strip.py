@@ -33,8 +33,6 @@ _SIDE = 3.0
 
 
 class PlanStrip(QWidget):
-    """Strip of a planned file; `chosen` carries the index of a section (mouse or arrow keys)."""
-
     spoken_role = QAccessible.Role.Graphic
 
     chosen = Signal(object)

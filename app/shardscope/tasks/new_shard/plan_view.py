@@ -38,7 +38,6 @@ _MOST_SHARE = 10
 """Largest overhead shown as a percentage, as a multiple of the content."""
 
 _ROWS = 8
-"""Visible rows of the tree."""
 
 
 class _SectionRows(QStyledItemDelegate):
@@ -64,8 +63,6 @@ def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
 
 
 class PlanView(QWidget):
-    """View of a plan; `exact_wanted` requests an exact plan in place of an estimate."""
-
     exact_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -150,7 +147,6 @@ class PlanView(QWidget):
         self.notes.hide()
 
     def show_busy(self, words: str) -> None:
-        """Show the progress of planning; the last plan stays visible."""
         self._say(words)
         self.exact.setEnabled(False)
 

@@ -31,15 +31,6 @@ _WHOLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewShardTarget:
-    """Target, format and options of a new shard.
-
-    Attributes:
-        path: File or folder.
-        folder: Whether the target is a folder of several files.
-        options: Writing options that differ from the default.
-        force: Whether existing files are replaced.
-    """
-
     format: str
     path: Path
     folder: bool = False
@@ -60,10 +51,8 @@ class Planned:
     """A plan with its notes.
 
     Attributes:
-        name: Target name in the plan.
         objects: Number of objects, without parts of other objects.
         kinds: Objects by kind as text, by file index; only files with several kinds.
-        notes: Values that the format cannot store, objects left out, suggestions.
         losses: The notes that are losses.
     """
 
@@ -85,13 +74,7 @@ class Refused(Exception):
 
 
 class JobStage:
-    """Stage of a writing job: set by its thread, read by the GUI thread.
-
-    Attributes:
-        verifying: Whether writing is complete and verification runs.
-        done: Objects done.
-        total: All objects; 0 while unknown.
-    """
+    """Stage of a writing job: set by its thread, read by the GUI thread. `total` is 0 while unknown."""
 
     def __init__(self) -> None:
         self.verifying = False
@@ -127,15 +110,7 @@ class NewShardJob(ABC):
         """Call the library; with `unread`, a plan is estimated without reading contents."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
-        """Return the plan.
-
-        Args:
-            unread: Whether to estimate from sizes, without reading contents.
-            progress: Called after every object.
-
-        Raises:
-            Refused: It cannot be written with these values.
-        """
+        """Return the plan, with `unread` estimated from sizes; raises `Refused` if it cannot be written like this."""
         added = 0
 
         def tell(done: int, total: int) -> None:
@@ -204,8 +179,6 @@ class PackWork(NewShardJob):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvertWork(NewShardJob):
-    """Conversion of an open shard; with `deleted`, its tombstoned objects are written too."""
-
     shard: Shard | None = None
     keys: KeyChoice = KeyChoice.USUAL
     deleted: bool = False

@@ -43,13 +43,7 @@ class TargetPlace:
 
 
 def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
-    """Check a target; call it in a job.
-
-    Args:
-        target: The target.
-        inputs: Paths that are read, which must not be replaced.
-        members: Name patterns of the shards in a folder.
-    """
+    """Check a target, in a job; `members` are name patterns of the shards in a folder."""
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return TargetPlace(TargetStatus.NO_PLACE)
@@ -68,15 +62,7 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """Return a default target beside the input, never the input itself.
-
-    Args:
-        inputs: Files and folders to pack; empty for a conversion.
-        source: Address of the shard to convert.
-        format: Format to write.
-        folder: Whether the target is a folder.
-        home: Folder to use if the source is remote or there is no input.
-    """
+    """Return a default target beside the input, never the input itself; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()

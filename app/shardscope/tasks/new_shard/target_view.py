@@ -29,7 +29,6 @@ WRONG = {
     TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
     TargetStatus.INPUT: "This is the input: choose another name.",
 }
-"""Reasons why a target cannot be written."""
 
 
 class PlaceView(QWidget):
@@ -129,7 +128,6 @@ class PlaceView(QWidget):
         self.blockSignals(False)
 
     def suggest(self, path: Path) -> None:
-        """Fill in a path, unless the user typed another."""
         if self.line.text() in ("", self._suggested):
             self._suggested = str(path)
             self.line.setText(self._suggested)

@@ -43,13 +43,7 @@ _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
-    """List of recoverable objects. `wanted` requests extraction, `again` a new search; `place_chosen` carries a `Span`.
-
-    Args:
-        name: Name of the file.
-        sandbox: Whether the bytes are those of a sandbox.
-        parent: The window.
-    """
+    """List of recoverable objects; `wanted` requests extraction, `again` a new search."""
 
     wanted = Signal()
     again = Signal()
@@ -139,7 +133,6 @@ class RecoverDialog(QDialog):
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
     def tell_lost(self, text: str, done: Salvage | None) -> None:
-        """Show that the source is unreachable, with the objects found before, and offer a retry."""
         if done is not None:
             self.tell(done)
         self.busy.hide()
@@ -176,10 +169,7 @@ class RecoverDialog(QDialog):
 
 
 class RecoverTask(QObject):
-    """Shows the dialog, searches and extracts in jobs."""
-
     written = Signal(object)
-    """Carries the `Salvage` whose files were written."""
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
@@ -191,7 +181,6 @@ class RecoverTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
-        """Show the dialog and search; asks first if that fetches much."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()
@@ -276,7 +265,6 @@ class RecoverTask(QObject):
 
 
 def _empty_folder(chosen: Path, name: str) -> Path:
-    """Return the chosen folder if it is empty, else an unused name in it."""
     try:
         if not any(chosen.iterdir()):
             return chosen
