@@ -68,7 +68,7 @@ class SessionNotes(QObject):
         if self.error:
             return self.error
         if self.book is not None and self.book.changed:
-            return self.tr("The file has changed since these notes were written: offsets may be others.")
+            return self.tr("The file has changed since these notes were written: offsets may no longer match.")
         if self.book is not None and self._session.request.sandbox:
             return self.tr("Notes of the file: read-only in the sandbox")
         return ""

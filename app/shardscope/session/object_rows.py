@@ -208,7 +208,7 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
     """
     name = path.name
     if path.is_dir():
-        raise UsageError(f"{name} is a folder: drop one file, to see whether it is in here")
+        raise UsageError(f"{name} is a folder: drop a single file to search for it")
     digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:

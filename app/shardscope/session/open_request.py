@@ -180,7 +180,7 @@ class OpenRequest:
             UsageError: The request is for content inside a file.
         """
         if self.inside:
-            raise UsageError("objects are recovered from files: save it as a file, and open that")
+            raise UsageError("objects can only be recovered from a file: save it as a file and open that")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(

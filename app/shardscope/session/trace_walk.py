@@ -91,5 +91,5 @@ def _completed(shard: Shard, prefix: str) -> str | None:
         found.update((text, None) for text in texts if text is not None and text.startswith((prefix, prefix.lower())))
         if len(found) > 1:
             first, second = list(found)[:2]
-            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more of one")
+            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more characters")
     return next(iter(found), None)

@@ -199,7 +199,7 @@ class CompactLayout(QObject):
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:
-            sign, meaning = "▾", self.tr("Give the room of the panels to the drawing")
+            sign, meaning = "▾", self.tr("Hide the panels")
         elif self._walked == "trace":
             sign, meaning = "▴", self.tr("Show the whole step")
         elif question is not None and question.kind not in (Answer.NODE, Answer.ITEM):

@@ -57,7 +57,6 @@ _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 LEAST = QSize(120, 48)
 
 
-
 class _Dock(QDockWidget):
     """Dock whose title buttons are only visible under the mouse. Return presses the focused button."""
 

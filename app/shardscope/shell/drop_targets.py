@@ -27,8 +27,8 @@ GAP = 16
 
 class DropPlace(Enum):
     OPEN = ("Open", "One tab per file")
-    SEEK = ("Is it in here?", "Looks for its content among the objects")
-    PACK = ("Pack them", "Makes a new shard of these files and folders")
+    SEEK = ("Is it in here?", "Search the objects for its content")
+    PACK = ("Pack them", "Pack these files and folders into a new shard")
 
 
 class DropPlaces(QWidget):
@@ -45,7 +45,7 @@ class DropPlaces(QWidget):
         self._several = False
         self._current: DropPlace | None = None
         self.setObjectName("dropPlaces")
-        self.setAccessibleName(self.tr("Places for a dragged file"))
+        self.setAccessibleName(self.tr("Drop targets"))
         self.setAcceptDrops(True)
         self.hide()
 

@@ -105,7 +105,7 @@ class SampleCard(QAbstractButton):
         button = QToolButton(self)
         button.setText(self.tr("More ▾"))
         button.setAccessibleName(self.tr("More samples of {0}").format(self.sample.title))
-        button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
+        button.setToolTip(self.tr("Further samples of this format, including a damaged and an unusual one"))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(button)

@@ -158,5 +158,5 @@ def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
         busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
         quiet = 0 if busy else quiet + 20
         if time.monotonic() > until:
-            raise ScreenshotError("the window does not come to rest")
+            raise ScreenshotError("the window does not become idle")
     QApplication.processEvents()

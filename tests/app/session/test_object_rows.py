@@ -157,7 +157,7 @@ def test_a_file_that_is_not_there_says_how_it_was_sought(shard: Shard, tmp_path:
 
 def test_a_folder_is_not_sought(shard: Shard, tmp_path: Path) -> None:
     """A folder is no object: the answer says what to do instead."""
-    with pytest.raises(UsageError, match="is a folder: drop one file"):
+    with pytest.raises(UsageError, match="is a folder: drop a single file"):
         seek_file(shard, tmp_path)
 
 

@@ -163,7 +163,7 @@ class AddressDialog(QDialog):
         self.region.setPlaceholderText(self.tr("Detected automatically"))
         self.path_style.setChecked(options is not None and options.addressing == "path")
         self.pays.setChecked(options is not None and options.requester_pays)
-        self.pays.setToolTip(self.tr("The bucket's owner requires it"))
+        self.pays.setToolTip(self.tr("Required by the owners of some buckets"))
         self.allowed.setObjectName("allowed")
         for label in (self.understood, self.allowed):
             label.setWordWrap(True)

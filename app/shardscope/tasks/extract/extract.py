@@ -125,7 +125,7 @@ class ExtractTask(QObject):
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
         """Continue an interrupted extraction, once; existing files are skipped."""
-        job.resume, job.note = None, self.tr("gone on with")
+        job.resume, job.note = None, self.tr("resumed")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
 

@@ -100,7 +100,7 @@ def count(paths: Iterable[str], progress: Progress) -> InputCount:
 def _looked_at(path: str, before: int, progress: Progress) -> Input:
     kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
     if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
-        return Input(path, InputKind.MISSING, problem="is not there")
+        return Input(path, InputKind.MISSING, problem="not found")
     if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
         return manifest
     files = size = 0

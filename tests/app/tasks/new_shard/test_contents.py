@@ -61,7 +61,7 @@ def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
     assert [one.size for one in found.inputs][:3] == [sum(sizes), sizes[1], sum(sizes[:3])]
     assert found.inputs[5].size == sum(one.size for one in files)
     assert found.inputs[2].text == "manifest, 3 objects"
-    assert found.problem() == f"{tmp_path / 'gone'}: is not there"
+    assert found.problem() == f"{tmp_path / 'gone'}: not found"
     assert "only one manifest" in count(map(str, (lines, taken)), no_progress).problem()
 
 
