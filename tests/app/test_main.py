@@ -189,7 +189,7 @@ def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     assert reach_of(options, given) == RemoteOptions(anonymous=True, endpoint_url="http://h:9", addressing="path")
     with pytest.raises(SystemExit):
         reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
-    assert "give one or the other" in capsys.readouterr().err
+    assert "cannot be combined with a profile or keys" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
