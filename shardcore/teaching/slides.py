@@ -24,7 +24,6 @@ from shardcore.shards.step_drawing import VALUES, step_drawing
 from shardcore.shards.trace import Step, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
-from shardcore.teaching.lessons.secrets import secrets_of
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.values import escaped
 
@@ -87,17 +86,13 @@ def section_slides(shard: Shard) -> tuple[Slide, ...]:
 
 
 def lesson_slide(stage: LessonStage) -> Slide:
-    secrets = secrets_of(stage)
-    whole, spans = _targets(stage, stage.shown, named=secrets.unnamed is None)
-    sketch = next((target.name for target in stage.shown if target.kind is Show.DRAWING), "")
-    drawing = secrets.drawing(whole, sketch) if whole is not None else None
+    drawing, spans = _targets(stage, stage.shown)
     stages = _stages(drawing)
     beats = [Beat(text, stage=0 if stages else None) for text in sentences(stage.text)]
-    asked = _question(stage, stage.question, whole if whole != drawing else None) if stage.question is not None else []
+    asked = _question(stage, stage.question) if stage.question is not None else []
     # The walk is part of the answer.
     beats += [*asked[:1], *stages, *asked[1:]]
-    lit = tuple(span for span in spans if secrets.lights(span))
-    return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, lit)
+    return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, spans)
 
 
 def _empty(shard: Shard) -> tuple[Slide, ...]:
@@ -150,9 +145,7 @@ def _cut(text: str) -> str:
     return told if len(told) <= _LETTERS else f"{told[:_LETTERS]}…"
 
 
-def _targets(
-    stage: LessonStage, targets: Sequence[StepTarget], *, named: bool = True
-) -> tuple[Drawing | None, tuple[Span, ...]]:
+def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None
@@ -160,7 +153,7 @@ def _targets(
     drawing = step.drawing if step is not None else None
     for target in targets:
         if target.kind in (Show.NODE, Show.BYTES) and target.span is not None:
-            node = target.path[-1] if target.path and named else None
+            node = target.path[-1] if target.path else None
             place = _place_slide("", "", target.span, stage.scene.shard.sections_of(target.span.source), node)
             drawing, spans = place.drawing, place.spans
     sketches = [target for target in targets if target.kind is Show.DRAWING]
@@ -178,7 +171,7 @@ def _whole_drawing(shard: Shard) -> Drawing:
     return Drawing("", (_children_table(shard.tree),))
 
 
-def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> list[Beat]:
+def _question(stage: LessonStage, question: Question) -> list[Beat]:
     letters = "abcdefgh"
     choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
     given = solution(question, stage.scene)
@@ -193,7 +186,7 @@ def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> 
     item = given.text if question.kind is Answer.ITEM else ""
     return [
         Beat(question.prompt, asks=True, choices=choices),
-        Beat(text, choices=choices, drawing=drawing or whole, spans=spans, item=item),
+        Beat(text, choices=choices, drawing=drawing, spans=spans, item=item),
     ]
 
 

@@ -400,8 +400,7 @@ class MainWindow(QMainWindow):
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
-        session.secrets.changed.connect(self._name)
-        session.message.connect(lambda text: self.line.say_for_a_while(session.secrets.text(str(text))))
+        session.message.connect(lambda text: self.line.say_for_a_while(str(text)))
         session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
         self.settings.report_to(lambda text: self.notices.tell(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
@@ -563,7 +562,7 @@ class MainWindow(QMainWindow):
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
         # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
-        name = shown(self.session.secrets.text(name)).replace("[*]", "[*][*]")
+        name = shown(name).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         self.line.tell_format(shard.title, shard.why)
 
@@ -665,7 +664,7 @@ class MainWindow(QMainWindow):
     def set_decimal_offsets(self, decimal: bool) -> None:
         self.settings.decimal_offsets = decimal
         set_decimal(decimal)
-        self.session.secrets.changed.emit()
+        self.session.notation_changed.emit()
 
     def zoom(self, *, larger: bool) -> None:
         self._set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))

@@ -34,7 +34,6 @@ from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show, built_before
 from shardcore.teaching.lessons.library import beside, lessons, notes_of, sample_key
-from shardcore.teaching.lessons.secrets import secrets_of
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
 from shardcore.teaching.lessons.values import BREAK, escaped
 
@@ -224,7 +223,6 @@ def _answer(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterato
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    secrets = secrets_of(stage) if hides else None
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
@@ -233,12 +231,9 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
             words = escape(shown(f"Lookup, step {target.step + 1}, {step.title}{text}"))
             yield f'<p class="muted">{words}</p>\n'
             for span in step.spans[:_SPANS]:
-                place = range_text(span.start, span.stop)
-                if secrets is None or (secrets.lights(span) and secrets.text(place) == place):
-                    yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
+                yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
             drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
-            drawing = secrets.drawing(drawing, target.name) if secrets is not None else drawing
             yield "<figure>\n"
             for dark in (False, True):
                 svg = str(picture_of(drawing, _WIDTH, dark=dark))
@@ -261,7 +256,7 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
     title = escape(shown(f"{name}: {_place(span)}" if name else _place(span)))
     yield f'<p class="muted">{title}</p>\n<pre>'
     yield from (f"{escape(row)}\n" for row in hex_rows(data, span.start, digits=10))
-    yield "</pre>\n" if stop == span.stop else f"</pre>\n<p class=\"muted\">… of {plural(span.size, 'byte')}</p>\n"
+    yield "</pre>\n" if stop == span.stop else f'</pre>\n<p class="muted">… of {plural(span.size, "byte")}</p>\n'
 
 
 def _place(span: Span, said: Callable[[str], str] = str) -> str:
@@ -300,6 +295,3 @@ def _local(token: Token, lesson: Lesson) -> Token:
             return Token("text", "", 0, content=token.content)
         token.attrs["src"] = f"data:{kind};base64,{base64.b64encode(found.read_bytes()).decode()}"
     return token
-
-
-

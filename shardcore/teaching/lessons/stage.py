@@ -55,6 +55,18 @@ class LessonStage:
     before: int = -1
     line: int = 0
 
+    @property
+    def waits(self) -> bool:
+        """True where later steps of the lookup and of the drawing are shown after the answer only."""
+        return self.question is not None and self.question.kind is not Answer.MENDED
+
+    @property
+    def last_step(self) -> int | None:
+        """Number of the last step of the lookup that is shown before the answer; None where there is no lookup."""
+        if self.scene.trace is None:
+            return None
+        return max((target.step for target in self.shown if target.kind is Show.STEP), default=self.before)
+
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
     step = lesson.steps[number]

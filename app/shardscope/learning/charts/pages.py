@@ -112,8 +112,7 @@ class ChartPages(QWidget):
         session.closed.connect(self._forget)
         session.index_loaded.connect(self._forget_counts)
         session.index_changed.connect(self._index_changed)
-        session.secrets.changed.connect(self._show)
-        self.budget.shares.hide_answers(session.secrets)
+        session.notation_changed.connect(self._show)
         self._show()
 
     # --- making ---
@@ -293,23 +292,23 @@ class ChartPages(QWidget):
 
     def _show(self) -> None:
         found, is_open = self.found, self._session.shard is not None
-        chart, seen = self.chart, self._session.secrets.text
+        chart = self.chart
         shares = found.shares if found is not None else ()
         why = self._why(found, is_open=is_open)
         self.why.set_text(grouped(why))
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)
-            self.title.set_text(seen(self.tr("{0}: what they are for").format(plural(total, "byte"))))
+            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
             self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
             self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
         elif chart is not None:
-            self.title.set_text(seen(grouped(shown(chart.title))))
+            self.title.set_text(grouped(shown(chart.title)))
             dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
             hatched = self.tr(" Hatched: not looked at.") if np.isnan(chart.values).any() else ""
-            self.note.set_text(seen(grouped(chart.note) + dashed + hatched))
+            self.note.set_text(grouped(chart.note) + dashed + hatched)
             self.plot.show_chart(chart, found.sections if found is not None else ())
             self.pages.setCurrentWidget(self.plot)
         else:

@@ -122,7 +122,6 @@ class DrawingPanel(QWidget):
         self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
-        self._whole: Drawing | None = None
         self.tabs = QTabBar()
         self.tabs.setObjectName("drawingTabs")
         self.tabs.setAccessibleName(self.tr("Drawings"))
@@ -135,7 +134,6 @@ class DrawingPanel(QWidget):
         self.notice.setContentsMargins(12, 4, 12, 4)
         self.notice.hide()
         self.view = DrawingView()
-        self.view.seen = session.secrets.text
         self.copy = self._action(self.tr("&Copy drawing"), self._copy)
         self.save = self._action(self.tr("&Save drawing…"), self._save)
         self.setFocusProxy(self.view)
@@ -160,7 +158,8 @@ class DrawingPanel(QWidget):
         self.view.dragged.connect(self._dragged)
         self.view.menu_wanted.connect(self._open_menu)
         WhileVisible(self._session.selection_changed, self, self._selected)
-        self._session.secrets.changed.connect(self._show_whole)
+        self._session.open_question.changed.connect(lambda: self.view.walk.hold(self._session.open_question.is_open))
+        self._session.notation_changed.connect(self._show_drawing)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
@@ -290,14 +289,12 @@ class DrawingPanel(QWidget):
             # Where a value has to be read, a control is there from the first drawing on.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
-        self._whole = drawing
-        self._show_whole()
+        self.drawing = drawing
+        self._show_drawing()
         self._point_out()
         self.drawn.emit()
 
-    def _show_whole(self) -> None:
-        whole, name = self._whole, self._drawn.name if self._drawn is not None else ""
-        self.drawing = self._session.secrets.now.drawing(whole, name) if whole is not None else None
+    def _show_drawing(self) -> None:
         self.view.show_drawing(self.drawing)
         self.light_spans(())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -83,14 +83,6 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
             other_row = bool(across) and not (stop.rect.y < here.bottom and here.y < stop.rect.bottom)
             found.append((other_row, aside > along, along + _ASIDE * aside, number))
     return min(found)[3] if found else current
-
-
-def _seen(picture: Picture, seen: Callable[[str], str]) -> Picture:
-    written = {one.text: seen(one.text) for one in picture.shapes if isinstance(one, Text)}
-    if all(text == told for text, told in written.items()):
-        return picture
-    shapes = [replace(one, text=written[one.text]) if isinstance(one, Text) else one for one in picture.shapes]
-    return replace(picture, shapes=tuple(shapes))
 
 
 def spoken(picture: Picture, stop: Stop) -> str:
@@ -279,7 +271,6 @@ class DrawingView(QGraphicsView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
         self.picture: Picture | None = None
-        self.seen: Callable[[str], str] = str
         self.zoom = 1.0
         self.fits = False
         self.least, self.scrolled, self.most = ZOOMS[0], 1.0, ZOOMS[-1]
@@ -331,7 +322,7 @@ class DrawingView(QGraphicsView):
             self._sheet.show_picture(None, colours_of("light"), self._fonts)
             return
         picture, scale = self._fitting(drawing) if self.fits else self._as_wide(drawing)
-        self.picture = _seen(picture, self.seen)
+        self.picture = picture
         self.resetTransform()
         self.scale(scale, scale)
         self._find_areas()
@@ -466,7 +457,7 @@ class DrawingView(QGraphicsView):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
             told = tip_of(self.picture, self.item_at(event.pos()))
-            QToolTip.showText(event.globalPos(), tip(self.seen(grouped(told))), self.viewport())
+            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
             return True
         if event.type() == QEvent.Type.Leave:
             self._point(NO_ITEM)
@@ -546,7 +537,7 @@ class DrawingView(QGraphicsView):
         self._say(stop)
 
     def _say(self, stop: Stop) -> None:
-        said = self.seen(spoken(self.picture, stop)) if self.picture is not None else ""
+        said = spoken(self.picture, stop) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return
         self.setAccessibleDescription(said)

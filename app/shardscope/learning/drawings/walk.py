@@ -29,6 +29,7 @@ class Walk(QObject):
         self.stage = 0
         self.share = 1.0
         self.playing = False
+        self.held = False
         self._waits = 0.0
         self._clock = QElapsedTimer()
         self.timer = QTimer(self)
@@ -48,7 +49,13 @@ class Walk(QObject):
     def begin(self, stages: tuple[str, ...]) -> None:
         if stages != self.stages:
             self.stages, self.playing = stages, False
-            self._set(len(stages), 1.0)
+            self._set(0 if self.held else len(stages), 1.0)
+
+    def hold(self, held: bool) -> None:
+        """Stay at the first stage, or show all of them again."""
+        if held != self.held:
+            self.held, self.playing = held, False
+            self._set(0 if held else len(self.stages), 1.0)
 
     def go(self, stage: int) -> None:
         stage = min(max(stage, 0), len(self.stages))
@@ -122,7 +129,7 @@ class WalkBar(QWidget):
 
     def _tell(self) -> None:
         walk = self._walk
-        self.setVisible(bool(walk.stages))
+        self.setVisible(bool(walk.stages) and not walk.held)
         self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
         self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
         self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))

@@ -20,7 +20,6 @@ from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereErro
 from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show, built_before, bytes_at
 from shardcore.teaching.lessons.library import sample_key
-from shardcore.teaching.lessons.secrets import NOTHING, Secrets, secrets_of
 from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, past_sample, staged
 from shardscope.learning.sandbox.new_bytes import new_bytes
 from shardscope.session.error_words import plain_words
@@ -75,8 +74,7 @@ class LessonPlayer(QObject):
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
-        self._asked: Secrets = NOTHING
-        self.changed.connect(self._hide)
+        self.changed.connect(self._tell_question)
 
     # --- going ---
 
@@ -208,11 +206,14 @@ class LessonPlayer(QObject):
     def _is_kept(self) -> bool:
         return not self.trying and self.lesson is not None
 
-    def _hide(self) -> None:
+    def _tell_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
-            return  # what the next step asks is hidden as soon as it is known
-        open_now = self.lesson is not None and self.stage is not None and not self.astray and not self.solved
-        self._session.secrets.hide(self._asked if open_now else NOTHING)
+            return  # the next step is on its way; it may ask something, too
+        stage = None if self.astray or self.solved else self.stage
+        if stage is None:
+            self._session.open_question.ask(is_open=False)
+        else:
+            self._session.open_question.ask(is_open=stage.waits, last_step=stage.last_step)
 
     # --- answering ---
 
@@ -413,19 +414,17 @@ class LessonPlayer(QObject):
         if not known and not self._own and fresh is None:
             known = sample_key(lesson)
 
-        def work(shard: Shard, _: Job) -> tuple[LessonStage, Secrets]:
+        def work(shard: Shard, _: Job) -> LessonStage:
             with at_most(MOST_INDEX):
                 key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
-                stage = staged(lesson, number, shard, key, own=own)
-                return stage, secrets_of(stage)
+                return staged(lesson, number, shard, key, own=own)
 
-        def take(found: tuple[LessonStage, Secrets]) -> None:
+        def take(stage: LessonStage) -> None:
             if self.lesson is not lesson or self.number != number:
                 return
-            stage, self._asked = found
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
-            self._hide()
+            self._tell_question()
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))

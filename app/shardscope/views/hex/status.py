@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
 from shardcore.model.number_words import long_size, plural
-from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.session.words import headline, offset_words
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
@@ -22,7 +21,6 @@ class HexStatus(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexStatus")
-        self.secrets: Secrets = NOTHING
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
         self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
@@ -37,12 +35,11 @@ class HexStatus(QWidget):
         row.addWidget(self.whole)
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        hidden = self.secrets.text
-        offset = hidden(offset_words(span.start), Aspect.OFFSET)
+        offset = offset_words(span.start)
         self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
-        self.length.setText(hidden(plural(span.size, "byte"), Aspect.SIZE) if size else "")
-        self.value.tell(hidden(_value(self.secrets.path(path), span, sections)) if size else "")
-        self.whole.setText(hidden(long_size(size), Aspect.SIZE))
+        self.length.setText(plural(span.size, "byte") if size else "")
+        self.value.tell(_value(path, span, sections) if size else "")
+        self.whole.setText(long_size(size))
         self._give_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -7,7 +7,6 @@ from PySide6.QtGui import QAccessible, QAction, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.number_words import plural
-from shardcore.teaching.lessons.secrets import Aspect, Secrets
 from shardscope.session.object_counts import Census
 from shardscope.session.object_filter import wanted_names
 
@@ -24,8 +23,6 @@ class Chips(QWidget):
         self.setObjectName("objectChips")
         self.setAccessibleName(self.tr("Kinds and states"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._census: Census | None = None
-        self._hides_counts = False
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         self.more = QToolButton(self)
         self.more.setText("…")
@@ -36,23 +33,18 @@ class Chips(QWidget):
         self.more.hide()
 
     def show_census(self, census: Census | None) -> None:
-        self._census = census
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()
         self.buttons = {}
         if census is not None and len(census.kinds) > 1:
             for kind, found in census.kinds:
-                self._add("kind", kind, kind if self._hides_counts else plural(found, kind))
+                self._add("kind", kind, plural(found, kind))
         if census is not None and len(census.states) > 1:
             for state, found in census.states:
-                self._add("state", state, state if self._hides_counts else f"{state} {found:,}")
+                self._add("state", state, f"{state} {found:,}")
         self.updateGeometry()
         self._place()
-
-    def hide_counts(self, secrets: Secrets) -> None:
-        self._hides_counts = Aspect.COUNT in secrets.aspects
-        self.show_census(self._census)
 
     def show_filter(self, text: str) -> None:
         for (name, value), button in self.buttons.items():

@@ -300,7 +300,7 @@ class ObjectPanel(QWidget):
         session.closed.connect(self._reload)
         session.index_loaded.connect(self._rows_known)
         session.index_changed.connect(self._index_changed)
-        session.secrets.changed.connect(self._secrets_changed)
+        session.notation_changed.connect(self._update)
         session.selection_changed.connect(self._follow)
         session.switched.connect(self._return_to_top)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
@@ -338,11 +338,6 @@ class ObjectPanel(QWidget):
         source = shard.source if shard is not None else None
         self.table.set_largest(source.size if source is not None else 0)
         self._show_order()
-        self._update()
-
-    def _secrets_changed(self) -> None:
-        self.chips.hide_counts(self._session.secrets.now)
-        self.chips.show_filter(self.filter.text())
         self._update()
 
     def _index_changed(self, state: IndexState) -> None:
@@ -569,7 +564,7 @@ class ObjectPanel(QWidget):
                 priority=JobPriority.SCREEN,
             )
 
-        if self.model.total and not self._session.secrets.now.keys:
+        if self.model.total:
             self._session.with_index(self.tr("Finding a key"), find)
 
     def _turn(self, step: int) -> None:
@@ -609,7 +604,7 @@ class ObjectPanel(QWidget):
             none = none_by_damage(self._session)
             self.salvage_button.setVisible(none)
         if (why := why_none(self._session)) is not None:
-            self.status.setText(self._session.secrets.text(why))
+            self.status.setText(why)
             return
         all_rows = self._view.plain or self.model.total == total
         parts = [plural(total, "row") if all_rows else f"{self.model.total:,} of {plural(total, 'row')}"]
@@ -625,7 +620,7 @@ class ObjectPanel(QWidget):
         if self._note:
             # What the user can mend comes first; what else there is to say comes last.
             parts.insert(0 if self._refused else len(parts), self._note)
-        self.status.setText(self._session.secrets.text("  ·  ".join(parts)))
+        self.status.setText("  ·  ".join(parts))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:
