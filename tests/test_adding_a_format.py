@@ -104,7 +104,6 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
     for command, told in (
         (["chart", file], "entries (index)"),
         (["chart", file, "sizes"], "3 objects"),
-        (["chart", file, "entropy"], "ntropy"),
         (["trace", file, "last", "--cold"], "request"),
         (["explain", file, "9", "--leads"], "name"),
         (["recover", file, "--plan"], "intact"),

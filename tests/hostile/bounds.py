@@ -72,7 +72,7 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("compare", uri)),
         Command(("convert", uri, _TARGETS[one.format], str(folder / "converted"), *_CONVERTED)),
         Command(("convert", uri, _TARGETS[one.format], str(folder / "planned"), *_CONVERTED, "--plan")),
-        *(Command(("chart", uri, what)) for what in ("budget", "sizes", "entropy", "load")),
+        *(Command(("chart", uri, what)) for what in ("budget", "sizes", "load")),
         *(Command(("draw", uri, "--name", name)) for name in DRAWINGS[one.format]),
     ]
     for key in one.keys:

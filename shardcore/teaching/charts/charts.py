@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import Objects, State
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import Progress, no_progress
-from shardcore.teaching.charts.entropy import Entropy, highest_bits
 
 MOST_BINS = 4000
 """Bins of a chart."""
@@ -29,7 +29,6 @@ I64 = NDArray[np.int64]
 
 class AxisScale(Enum):
     LINEAR = "linear"
-    OFFSETS = "offsets"
     SIZES = "sizes"
     """Bytes, by powers of two; 0 has a place of its own."""
 
@@ -46,10 +45,20 @@ class Chart:
     scale: AxisScale = AxisScale.LINEAR
     ideal: F64 | None = None
     ideal_name: str = ""
-    most: float = 0.0
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {one: getattr(self, one) for one in ("name", "title", "note", "x", "y")}
+        found |= {"edges": _numbers(self.edges), "values": _numbers(self.values)}
+        if self.ideal is not None:
+            found |= {"ideal": _numbers(self.ideal), "ideal_name": self.ideal_name}
+        return found
+
+
+def _numbers(values: F64 | I64) -> list[float]:
+    return [int(value) if value == int(value) else round(value, 6) for value in values.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,34 +158,6 @@ def size_edges(least: int, largest: int, count: int) -> I64:
     while len(edges) > 2 and edges[-2] > largest:
         edges.pop()
     return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
-
-
-def entropy_chart(entropy: Entropy) -> Chart:
-    known = entropy.bits[~np.isnan(entropy.bits)]
-    mean = f" Mean: {known.mean():.2f} bits per byte." if len(known) else ""
-    if entropy.whole:
-        note = f"All {plural(entropy.size, 'byte')} were counted.{mean}"
-    else:
-        windows = int((entropy.seen > 0).sum())
-        note = (
-            f"A sample: {plural(entropy.looked_at, 'byte')} in {plural(windows, 'window')}, "
-            f"of {plural(entropy.size, 'byte')}.{mean}"
-        )
-    if len(known):
-        seen = int(np.median(entropy.seen[entropy.seen > 0]))
-        note += f" In windows of {plural(seen, 'byte')}, random or compressed bytes reach {highest_bits(seen):.1f} bits"
-        note += ", one byte repeated 0."
-    return Chart(
-        "entropy",
-        "Entropy along the file",
-        note,
-        "offset (bytes)",
-        "bits per byte",
-        entropy.edges,
-        entropy.bits,
-        AxisScale.OFFSETS,
-        most=8.0,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

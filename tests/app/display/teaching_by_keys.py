@@ -25,7 +25,7 @@ def by_keys(person: Person, sample: Sample, folder: Path) -> None:
     walk(person)
     draw(person)
     ask_who_leads(person)
-    chart(person, folder)
+    chart(person)
     make_a_card(person)
     compare(person, folder)
     break_and_salvage(person, folder)
@@ -217,8 +217,8 @@ def ask_who_leads(person: Person) -> None:
 # --- charts ---
 
 
-def chart(person: Person, folder: Path) -> None:
-    """Rows, bars and ranges by the arrows; numbers and a picture are saved."""
+def chart(person: Person) -> None:
+    """Rows, bars and ranges by the arrows."""
     person.press("alt+8")
     state = person.until(lambda state: state["focus"] == "chartKind" and (state["shares"] or state["why"]), "charts")
     person.press("Home")
@@ -226,7 +226,7 @@ def chart(person: Person, folder: Path) -> None:
     if state["shares"]:
         tab_to(person, "budgetView")
         person.press("Down", "Return")
-    for kind in ("sizes", "entropy", "load"):
+    for kind in ("sizes", "load"):
         tab_to(person, "chartKind", "shift+Tab")
         person.press("Down")
         state = person.until(
@@ -241,8 +241,6 @@ def chart(person: Person, folder: Path) -> None:
         assert state["described"], "a bin says nothing"
         if kind == "sizes":
             filter_by_range(person, state)
-            save_chart(person, 0, folder / "sizes.csv")
-            save_chart(person, 1, folder / "sizes.svg")
     person.look("keys-chart")
 
 
@@ -250,17 +248,6 @@ def filter_by_range(person: Person, state: State) -> None:
     """Shift and the arrows make a range; Return filters."""
     person.press(*["shift+Right"] * (state["bins"] - 1), "Return")
     person.until(lambda state: "size:" in state["filter"] or "stored:" in state["filter"], "the filter of the range")
-
-
-def save_chart(person: Person, entry: int, path: Path) -> None:
-    """By the menu beside the tabs."""
-    tab_to(person, "chartSave", "shift+Tab")
-    person.press("space")
-    person.until(lambda state: state["popup"], "the menu")
-    person.press(*["Down"] * (entry + 1), "Return")
-    save_as(person, path)
-    person.take_keyboard()
-    tab_to(person, "chartSave")
 
 
 def save_as(person: Person, path: Path) -> None:

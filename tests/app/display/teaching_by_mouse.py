@@ -22,7 +22,7 @@ def by_mouse(person: Person, sample: Sample, folder: Path) -> None:
     walk(person)
     draw(person)
     ask_who_leads(person)
-    chart(person, folder)
+    chart(person)
     make_a_card(person)
     compare(person, folder)
     break_and_salvage(person, folder)
@@ -166,14 +166,13 @@ def ask_who_leads(person: Person) -> None:
 # --- charts ---
 
 
-def chart(person: Person, folder: Path) -> None:
-    """The budget by its rows, sizes by a range that filters; numbers and a picture are saved."""
+def chart(person: Person) -> None:
+    """The budget by its rows, sizes by a range that filters."""
     person.press("alt+8")
     state = person.until(lambda state: state["chart"] == "budget" and (state["shares"] or state["why"]), "the budget")
     if state["shares"]:
         person.click("share:0")
-        save_chart(person, "Numbers, CSV", folder / "budget.csv")
-    for kind in ("sizes", "entropy", "load"):
+    for kind in ("sizes", "load"):
         person.click("chartKind")
         person.press("Down", "Return")
         state = person.until(
@@ -186,7 +185,6 @@ def chart(person: Person, folder: Path) -> None:
             person.until(lambda state: state["chosen_bins"][0] >= 0, "the bin")
         if kind == "sizes":
             filter_by_range(person, state)
-            save_chart(person, "Picture", folder / "sizes.svg")
 
 
 def filter_by_range(person: Person, state: State) -> None:
@@ -198,14 +196,6 @@ def filter_by_range(person: Person, state: State) -> None:
     person.mouse.up()
     person.until(lambda state: "size:" in state["filter"] or "stored:" in state["filter"], "the filter of the range")
     person.look("chart-range")
-
-
-def save_chart(person: Person, what: str, path: Path) -> None:
-    """By the menu beside the tabs."""
-    person.click("chartSave")
-    person.until(lambda state: state["popup"], "the menu")
-    person.click(f"menu:{what}")
-    save_as(person, path)
 
 
 def press(person: Person, button: str, dialog: str) -> None:
