@@ -154,7 +154,7 @@ class Terminated(KeyboardInterrupt):
 _GROUPS = {
     "Look inside": {"inspect": "info tree explain", "draw": "draw", "chart": "chart", "show": "show"},
     "Look up": {"inspect": "trace locate", "find": "find"},
-    "Verify and compare": {"inspect": "verify", "diff": "diff", "compare": "compare"},
+    "Verify and compare": {"inspect": "verify", "diff": "diff"},
     "Extract": {"extract": "ls get extract", "recover": "recover"},
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
@@ -183,7 +183,6 @@ WRITING = frozenset(
         "append",
         "tombstone",
         "undo",
-        "compare",
         "lesson",
         "find",
     ]

@@ -25,35 +25,6 @@ class KeyRule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dial:
-    name: str
-    help: str
-    values: tuple[str, ...]
-    usual: str
-    options: Callable[[str], Mapping[str, Any]] | None = None
-
-    def options_for(self, value: str) -> dict[str, Any]:
-        return dict(self.options(value)) if self.options is not None else {self.name: value}
-
-
-class Instead(Enum):
-    REWRITE = "rewrite"
-    """The whole file is written again."""
-    BESIDE = "beside"
-    """A new file is written, and the old one stays."""
-    REMOVE = "remove"
-    """A whole file is removed."""
-    NEVER = "never"
-    """It cannot be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    instead: Instead
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Writes:
     """Declaration of writing a format. Options are `Format.options` with `Purpose.WRITE`, facts with `Purpose.FACT`.
 
@@ -80,12 +51,7 @@ class Writes:
             from result manifests, too: none may name a path.
         inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
             is a folder, and whether objects have other keys.
-        dial: Its main parameter; None where nothing that can be chosen changes much.
-        codecs: Options with which contents are stored by a codec that formats have in common, by its name: `none`,
-            `zstd`. A codec that the format does not have is left out; all are where it compresses nothing. A mapping
-            among the options has the members that differ from those that the dial sets.
-        usual_codec: The codec of a writer without options, in a few words.
-        without: Reason why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
+        uncompressed: Options with which contents are stored uncompressed.
     """
 
     create: Callable[..., Writer]
@@ -106,10 +72,7 @@ class Writes:
     checksum: Callable[[Mapping[str, Any]], str] | None = None
     settings: tuple[str, ...] = ()
     inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
-    dial: Dial | None = None
-    codecs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    usual_codec: str = ""
-    without: Mapping[str, Without] = field(default_factory=dict)
+    uncompressed: Mapping[str, Any] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:
         """The key of a file of that name (relative, with `/`); None where the writer makes it, or there are no keys.

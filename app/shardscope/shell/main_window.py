@@ -355,7 +355,8 @@ class MainWindow(QMainWindow):
 
     def _make_learning(self) -> Teaching:
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
-        teaching.fill(self.actions_.learn, self.breaking.actions.missions, self.comparing)
+        teaching.fill(self.actions_.learn, self.breaking.actions.missions)
+        teaching.comparison_wanted.connect(self.comparing.show)
         return teaching
 
     def _make_tabs(self) -> None:

@@ -20,10 +20,13 @@ from shardscope.shell.docks import PanelDocks
 from shardscope.views.hex.drawing_place import DrawingPlace
 
 PANEL = "lessons"
+COMPARISON = "comparison"
+"""Name by which a lesson opens *Compare formats*."""
 
 
 class Teaching(QObject):
     refused = Signal(str)
+    comparison_wanted = Signal()
 
     def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
         super().__init__(parent)
@@ -57,13 +60,11 @@ class Teaching(QObject):
     def player(self) -> LessonPlayer:
         return self._panel.player
 
-    def fill(self, menu: QMenu, missions: QAction, comparing: QAction) -> None:
+    def fill(self, menu: QMenu, missions: QAction) -> None:
         menu.addActions([self.all, self.this_file])
         menu.addSeparator()
         menu.addAction(missions)
         missions.triggered.connect(lambda _=False: self.show_missions())
-        menu.addSeparator()
-        menu.addAction(comparing)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Close, QEvent.Type.Show):
@@ -158,7 +159,9 @@ class Teaching(QObject):
             self._panels.show(PANEL)
 
     def _wanted(self, shown: StepTarget) -> None:
-        if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
+        if shown.kind is Show.PANEL and shown.name == COMPARISON:
+            self.comparison_wanted.emit()
+        elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
                 # They share a place; without the lesson nobody knows what is asked.

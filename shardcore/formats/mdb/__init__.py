@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="mdb",
@@ -25,20 +25,7 @@ FORMAT = Format(
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
         settings=("expiry",),
         checksum=lambda _: "blake3",
-        dial=Dial(
-            "form",
-            "full has tables in which a key is looked up; without them a reader goes through the whole shard.",
-            ("full", "minimal", "upload"),
-            "full",
-        ),
-        codecs={"none": {"compression": "none"}},
-        usual_codec="auto: none, lz4 or bg4",
-        without={
-            "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
-            "delete": Without(
-                Instead.REWRITE, "The shard is rewritten without the file; its chunks stay in their xorbs."
-            ),
-        },
+        uncompressed={"compression": "none"},
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(

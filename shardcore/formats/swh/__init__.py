@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="swh",
@@ -22,11 +22,6 @@ FORMAT = Format(
         key_form="64 hex digits",
         check_key=lazily("shardcore.formats.swh.objects:checked_key"),
         converted="sha256",
-        without={
-            "append": Without(
-                Instead.REWRITE, "The hash function is built over all keys: with one key more, every slot is another."
-            )
-        },
     ),
     edits={
         "delete": lazily("shardcore.formats.swh.edits:delete"),

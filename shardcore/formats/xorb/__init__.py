@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="xorb",
@@ -18,15 +18,7 @@ FORMAT = Format(
         cannot="It keeps no names and no files, only their chunks: 8,192 at most, and 64 MiB.",
         keys=KeyRule.NONE,
         checksum=lambda _: "blake3",
-        dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
-        codecs={"none": {"compression": "none"}},
-        usual_codec="auto: none, lz4 or bg4",
-        without={
-            "append": Without(
-                Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."
-            ),
-            "delete": Without(Instead.NEVER, "Shards point at chunks by their numbers: none can be removed."),
-        },
+        uncompressed={"compression": "none"},
     ),
     options=(
         Option(

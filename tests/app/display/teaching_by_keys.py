@@ -27,7 +27,6 @@ def by_keys(person: Person, sample: Sample, folder: Path) -> None:
     ask_who_leads(person)
     chart(person)
     make_a_card(person)
-    compare(person, folder)
     break_and_salvage(person, folder)
 
 
@@ -250,12 +249,6 @@ def filter_by_range(person: Person, state: State) -> None:
     person.until(lambda state: "size:" in state["filter"] or "stored:" in state["filter"], "the filter of the range")
 
 
-def save_as(person: Person, path: Path) -> None:
-    """Types a name into the dialog for files."""
-    answer_file_dialog(person, "QFileDialog", path)
-    person.until_written(path)
-
-
 def answer_file_dialog(person: Person, name: str, path: Path) -> None:
     """Types a path, and Return until the dialog goes: the first may only close the list of such names."""
     person.until(lambda state: state["front"] == name, "the dialog")
@@ -287,31 +280,6 @@ def make_a_card(person: Person) -> None:
     person.take_keyboard()
     person.press("ctrl+a", "ctrl+v", "Return")
     person.until(lambda state: state["span"] == span and not state["busy"], f"the bytes of the link, {span}")
-
-
-# --- the comparison ---
-
-
-def compare(person: Person, folder: Path) -> None:
-    """The window of the comparison: sliders, a format, a table and a picture as files."""
-    person.take_keyboard()
-    person.press("ctrl+shift+m")
-    person.until(lambda state: state["compared_formats"] and not state["to_pack"], "the formats")
-    person.take_keyboard()
-    tab_to(person, "compareStrips")
-    person.press("Home")
-    person.until(lambda state: state["compared_now"] == state["compared_formats"][0], "the first format")
-    before = tab_to(person, "compareCount")["packed_count"]
-    person.press("Right")
-    person.until(lambda state: state["packed_count"] != before and not state["to_pack"], "more objects")
-    person.press("alt+t")
-    save_as(person, folder / "formats.csv")
-    person.take_keyboard("Compare formats$")
-    person.press("alt+p")
-    save_as(person, folder / "formats.svg")
-    person.take_keyboard("Compare formats$")
-    person.press("Escape")
-    person.until(lambda state: not state["compared_formats"], "the end of the comparison")
 
 
 # --- the sandbox ---

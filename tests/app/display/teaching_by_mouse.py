@@ -24,7 +24,6 @@ def by_mouse(person: Person, sample: Sample, folder: Path) -> None:
     ask_who_leads(person)
     chart(person)
     make_a_card(person)
-    compare(person, folder)
     break_and_salvage(person, folder)
 
 
@@ -249,30 +248,6 @@ def open_link(person: Person, span: list[int]) -> None:
     person.press("ctrl+a", "ctrl+v")
     person.click("button:Open")
     person.until(lambda state: state["span"] == span and not state["busy"], f"the bytes of the link, {span}")
-
-
-# --- the comparison ---
-
-
-def compare(person: Person, folder: Path) -> None:
-    """The window of the comparison: sliders, a strip, a table and a picture as files."""
-    person.click("menu:Learn")
-    person.click("menu:Compare formats…")
-    person.until(lambda state: state["compared_formats"] and not state["to_pack"], "the formats")
-    person.look("compare")
-    before = person.ask("state")["packed_count"]
-    person.drag("handle:compareCount", 80)
-    person.until(lambda state: state["packed_count"] > before and not state["to_pack"], "more objects")
-    person.click("strip:0")
-    person.until(lambda state: state["compared_now"] == state["compared_formats"][0], "the format")
-    person.click("compareTableFile")
-    save_as(person, folder / "formats.csv")
-    person.until(lambda state: state["compare_line"].startswith("Saved"), "word of the table")
-    person.click("comparePicture")
-    save_as(person, folder / "formats.svg")
-    person.look("compared")
-    person.click("compareClose")
-    person.until(lambda state: not state["compared_formats"], "the end of the comparison")
 
 
 # --- the sandbox ---

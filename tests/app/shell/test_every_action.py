@@ -402,7 +402,6 @@ WELCOME = (
     changing("View > Zoom out", lambda window: window.settings.zoom),
     Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
-    Row("Learn > Compare formats…", dialog("CompareWindow")),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > About Shardscope", dialog("QMessageBox")),
