@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardcore.model.options import Option, OptionPurpose
-    from shardcore.model.other_readers import Peer
     from shardcore.shards.open_context import OpenContext
     from shardcore.shards.salvage import Damaged, SalvagedObject
     from shardcore.shards.shard import Shard
@@ -87,7 +86,6 @@ class Format:
         details: Presentation of the facts about its objects, by name; a fact that is not listed is shown by its name.
         summary: Presentation of the fields (`Shard.fields`) that a summary of a file shows: what its writer
             chose. Other fields are named in forms with `_` for the dot.
-        peers: What other readers do about damage, as far as it is known.
         salvage: Objects that can still be read from a damaged file; see `shardcore.shards.salvage`. None where a
             lookup finds all of them.
         marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
@@ -114,7 +112,6 @@ class Format:
     head_names: str = ""
     details: Mapping[str, Detail] = field(default_factory=dict)
     summary: Mapping[str, Detail] = field(default_factory=dict)
-    peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
     specification: str = ""
     folder_title: str = ""

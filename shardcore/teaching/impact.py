@@ -85,9 +85,6 @@ MOST_OBJECTS = 3000
 MOST_BYTES = 256 << 20
 """Plain bytes that are read of all objects together, before and after a change."""
 
-MOST_APPEARED = 20
-"""Keys that were not there before, listed; the others are counted."""
-
 MOST_TOUCHED = 100
 """Places of changes whose objects are compared, whatever else is."""
 
@@ -156,19 +153,12 @@ class Impact:
     gone: tuple[Finding, ...] = ()
     counts: dict[Fate, int] = field(default_factory=dict)
     objects: tuple[ChangedObject, ...] = ()
-    appeared: tuple[str, ...] = ()
-    more_appeared: int = 0
     left_out: int = 0
     findings: tuple[Finding, ...] = ()
-    unreadable: int = 0
 
     @property
     def new(self) -> tuple[Finding, ...]:
         return tuple(one for check in self.checks for one in check.new)
-
-    @property
-    def codes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.code for one in self.new))
 
     @property
     def silent(self) -> tuple[ChangedObject, ...]:
@@ -221,7 +211,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     counts: Counter[Fate] = Counter()
     objects: list[ChangedObject] = []
     room = _Room(MOST_BYTES * 2)
-    left_out, unreadable = was.left_out, 0
+    left_out = was.left_out
     for number, (key, old) in enumerate(was.served.items()):
         progress(len(Depth) + number, steps)
         now = _serve(shard, key, room)
@@ -230,12 +220,10 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
             continue
         fate, why = _fate(old, now)
         counts[fate] += 1
-        unreadable += fate is Fate.SAME and not now.digest
         if fate is not Fate.SAME:
             objects.append(_object(shard, key, fate, why, told))
-    appeared, more = _appeared(was, shard)
     progress(steps, steps)
-    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings, unreadable)
+    return Impact(checks, gone, dict(counts), tuple(objects), left_out, findings)
 
 
 def _checks(
@@ -402,10 +390,3 @@ def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
         return False
     return any(source == span.source and start < span.stop and span.start < stop for source, start, stop in spans)
 
-
-def _appeared(was: Before, shard: Shard) -> tuple[tuple[str, ...], int]:
-    if was.left_out:
-        return (), 0
-    keys, _ = _some_keys(shard)
-    fresh = [key for key in keys if key not in was.served]
-    return tuple(fresh[:MOST_APPEARED]), max(len(fresh) - MOST_APPEARED, 0)

@@ -428,7 +428,7 @@ class MainWindow(QMainWindow):
         self.panels.panel(Inspector).file.offer(
             (self.tr("Verify"), self.actions_.verify[Depth.CONTENT]),
             (self.tr("Extract all"), self.objects.actions_.extract_all),
-            (self.tr("Learn"), self.help.teaching.this_file),
+            (self.tr("Learn"), self.help.teaching.all),
         )
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
@@ -537,7 +537,6 @@ class MainWindow(QMainWindow):
         self._name()
         self._show_work(shard)
         if self.session.switching:
-            self.help.teaching.this_file.setEnabled(True)
             return
         if not is_fresh(self.session.uri):
             self.settings.add_recent(self.session.uri)

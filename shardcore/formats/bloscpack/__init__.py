@@ -127,6 +127,5 @@ FORMAT = Format(
         "header.typesize": Detail("typesize", unit="byte"),
         "header.chunk_size": Detail("chunk size", unit="byte"),
     },
-    peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

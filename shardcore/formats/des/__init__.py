@@ -126,6 +126,5 @@ FORMAT = Format(
         "flags": Detail(),
     },
     summary={"dataset.n_bits": Detail("routing", "{} bits of the digest")},
-    peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -98,6 +98,5 @@ FORMAT = Format(
         "footer.materialized_bytes": Detail("file contents", unit="byte"),
         "footer.stored_bytes": Detail("in xorbs", unit="byte"),
     },
-    peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

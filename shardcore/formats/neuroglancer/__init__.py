@@ -122,6 +122,5 @@ FORMAT = Format(
         "spec.data_encoding": Detail("encoding", "{}; minishard index {spec_minishard_index_encoding}"),
         "dataset.key_spaces": Detail("key spaces"),
     },
-    peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

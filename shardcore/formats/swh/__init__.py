@@ -50,6 +50,5 @@ FORMAT = Format(
         "hash_function.hash_name": Detail("hash", "CHD over {}, seed {hash_function_seed}"),
         "hash_function.table_size": Detail("slots", "{:,}"),
     },
-    peers=lazily("shardcore.formats.swh.other_readers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

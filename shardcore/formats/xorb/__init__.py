@@ -40,6 +40,5 @@ FORMAT = Format(
             "chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", OptionPurpose.FACT
         ),
     ),
-    peers=lazily("shardcore.formats.xorb.other_readers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

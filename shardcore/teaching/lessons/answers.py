@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shardcore.model.span import Span
-from shardcore.teaching.build import next_missing
-from shardcore.teaching.lessons.lesson import Answer, Question, bytes_at
+from shardcore.teaching.lessons.lesson import Answer, Question
 from shardcore.teaching.lessons.mended import missing_of
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
@@ -49,10 +48,10 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
         return AnswerVerdict(False, missing) if missing else _right(question, scene)
     if _fits(question, scene.fill(question.answer), given, scene):
         return _right(question, scene)
-    others = _not_built(question.answer, scene) if question.kind is Answer.BYTES else ""
+    others = ""
     for answer, sentence in question.wrong:
         if not answer:
-            others = f"{sentence} {others}".strip()
+            others = sentence
         elif _fits(question, scene.fill(answer), given, scene):
             return AnswerVerdict(False, scene.prose(sentence))
     return AnswerVerdict(False, scene.prose(others) or _usual(question, given))
@@ -76,26 +75,10 @@ def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
     return AnswerVerdict(True, scene.prose(question.right) or "Right.")
 
 
-def _not_built(answer: str, scene: LessonScene) -> str:
-    offset, data = bytes_at(answer) or (0, b"")
-    stored = _stored(scene, offset, len(data))
-    if len(stored) < len(data):
-        missing = next_missing(scene.shard)
-        return missing.text if missing is not None else ""
-    at = next((at for at, (one, other) in enumerate(zip(stored, data, strict=True)) if one != other), 0)
-    return f"Byte {offset + at:#x} is `{stored[at]:02x}`."
-
-
-def _stored(scene: LessonScene, offset: int, size: int) -> bytes:
-    source = scene.shard.source
-    return source.read(min(offset, source.size), min(offset + size, source.size)) if source is not None else b""
 
 
 def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> bool:
     kind = question.kind
-    if kind is Answer.BYTES:
-        offset, data = bytes_at(answer) or (0, b"")
-        return bool(data) and _stored(scene, offset, len(data)) == data
     if kind is Answer.NODE:
         place = scene.node(answer)[-1].span
         span = given.span

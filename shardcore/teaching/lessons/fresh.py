@@ -12,7 +12,6 @@ from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short
 from shardcore.operations.pack import pack
 from shardcore.shards.registry import format_of
-from shardcore.teaching.build import new_file
 from shardcore.teaching.lessons.lesson import Fresh
 
 FRESH = "shardscope-lesson-"
@@ -43,9 +42,6 @@ def is_fresh(uri: str) -> bool:
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    if not fresh.objects:
-        return new_file(fresh.format or format, folder)
-    random = random if fresh.seed is None else Random(fresh.seed)
     found = format_of(fresh.format or format)
     declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
     for name, value in fresh.options:

@@ -79,7 +79,7 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:
-    return tuple(lesson for lesson in lessons() if lesson.format == format and lesson.steps[0].fresh is None)
+    return tuple(lesson for lesson in lessons() if lesson.format == format)
 
 
 def sample_key(lesson: Lesson) -> str:

@@ -27,12 +27,11 @@ from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.teaching import assets
-from shardcore.teaching.build import building_options
 from shardcore.teaching.drawing.notebook import picture_of
 from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh import make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show, built_before
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show
 from shardcore.teaching.lessons.library import beside, lessons, notes_of, sample_key
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
 from shardcore.teaching.lessons.values import BREAK, escaped
@@ -98,15 +97,11 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
-        shard, key, building = None, sample_key(lesson), ""
+        shard, key = None, sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             check_stopped()
             fresh = step.fresh
             if fresh is not None:
-                building = "" if fresh.objects else fresh.format
-            if building:
-                shard, key = files.enter_context(_open_built(lesson, number, building)), ""
-            elif fresh is not None:
                 inner = Path(folder) / str(number)
                 inner.mkdir()
                 shard = files.enter_context(open_shard(make_fresh(fresh, lesson.format, inner, random)))
@@ -118,11 +113,6 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
                 yield staged(lesson, number, shard, key)
 
 
-def _open_built(lesson: Lesson, number: int, format: str) -> Shard:
-    data = bytearray()
-    for offset, part in built_before(lesson, number):
-        data[offset : offset + len(part)] = part
-    return open_shard(bytes(data), format=format, partial=True, **building_options(format))
 
 
 def answer_of(stage: LessonStage) -> PageAnswer | None:
@@ -138,9 +128,6 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
     if question.kind is Answer.NODE and given.span is not None:
         path = scene.node(scene.fill(question.answer))
         return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
-    if question.kind is Answer.BYTES:
-        offset, _, digits = given.text.partition(" ")
-        return PageAnswer(f"at byte {int(offset):#x}: `{digits}`", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)
@@ -181,7 +168,7 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
 def _file(shard: Shard) -> Iterator[str]:
     source = shard.source
     if source is None or not Path(source.uri).is_file() or source.size > _MOST_FILE:
-        return  # a data set, or what the steps build
+        return  # a data set
     try:
         data = base64.b64encode(source.read(0, source.size)).decode()
     except ShardError:

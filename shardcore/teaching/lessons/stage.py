@@ -15,7 +15,6 @@ from shardcore.operations.goto import GotoError, calculate
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.sources.read_purpose import at_most
-from shardcore.teaching.lessons.calculator import CalculatorSetup
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
@@ -68,16 +67,14 @@ class LessonStage:
         return max((target.step for target in self.shown if target.kind is Show.STEP), default=self.before)
 
 
-def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
+def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
-    if own and step.sample_only:
-        return LessonStage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_cost <= MOST_INDEX:
                 shard.load_index()
-            scene = LessonScene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
+            scene = LessonScene(shard, key or pick_key(shard))
             return _staged(lesson, number, scene)
     except NotHereError as error:
         return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
@@ -95,7 +92,6 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     for condition in step.conditions:
         with _at(step, condition.line):
             _check_condition(condition, scene)
-    scene = replace(scene, calculator=_calculator(step, scene))
     shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
     revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
     question = _filled(step.question, scene, step) if step.question is not None else None
@@ -109,31 +105,6 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
-def _calculator(step: LessonStep, scene: LessonScene) -> CalculatorSetup | None:
-    if step.calculator is None:
-        return None
-    return replace(step.calculator, values=tuple((name, scene.fill(of)) for name, of in step.calculator.values))
-
-
-def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
-    fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
-    ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
-    if before and (not forward or not ahead):
-        return before[-1], ()
-    at = ahead[0] if ahead else number
-    return at, tuple(step.title for step in lesson.steps[number:at])
-
-
-def _own_key(lesson: Lesson, shard: Shard) -> str:
-    for text in lesson.own_keys:
-        try:
-            key = LessonScene(shard).fill(text)
-            if shard.trace(key).outcome == "found":
-                return key
-        except (NotHereError, ShardError) as error:
-            if isinstance(error, SourceError) and not isinstance(error, LargeRead):
-                raise
-    return ""
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:

@@ -3,8 +3,7 @@
 `{key}` is the key of the lesson; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}` and `{size of PATH}` are of a
 node; `{NAME in TITLE}` is a value of a step of the lookup; `{text 0..4 of content}` and `{number 0..8 of content}` are
 of the object that was looked up; `{size of file}` and `{count of objects}` are of the whole; `{= 4465 + 40 * 3}` is
-calculated, and `{calculator a = a - b; a >> 13}` by the calculator of the step. Braces are stored in braces:
-`{start of index/slot {slot in The slot}}`.
+calculated. Braces may contain braces: `{start of index/slot {slot in The slot}}`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from shardcore.operations.goto import GotoError, calculate
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
-from shardcore.teaching.lessons.calculator import CalculatorError, CalculatorSetup
 
 MOST_CHILDREN = 4096
 """Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
@@ -33,7 +31,6 @@ MOST_MEMBERS = 3
 LONG = 24
 """Values of so many letters without a blank, hashes above all, may be broken over lines."""
 
-_CALCULATOR = "calculator "
 BREAK, _PIECE, _WORD = "\u200b", 8, 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
@@ -53,7 +50,6 @@ class LessonScene:
     shard: Shard
     key: str = ""
     trace: Trace | None = None
-    calculator: CalculatorSetup | None = None
 
     def fill(self, text: str) -> str:
         return self._filled(text, lambda value, before: _plain(value))
@@ -75,8 +71,6 @@ class LessonScene:
     def value(self, name: str) -> object:
         if name.startswith("="):
             return self._calculated(name[1:])
-        if name.startswith(_CALCULATOR):
-            return self._computed(name.removeprefix(_CALCULATOR))
         if (whole := self._whole(name)) is not None:
             return whole
         if (slice_of := _CONTENT.fullmatch(name)) is not None:
@@ -115,14 +109,6 @@ class LessonScene:
         except GotoError as error:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
-    def _computed(self, lines: str) -> int:
-        if self.calculator is None:
-            raise NotHereError("the step has no calculator")
-        try:
-            calculator = self.calculator.begun()
-            return [calculator.compute(line)[1] for line in lines.split(";")][-1]
-        except CalculatorError as error:
-            raise NotHereError(f"{lines.strip()} cannot be computed: {error.message}") from error
 
     def _told(self, name: str, title: str) -> object:
         number = self.step(title)

@@ -433,7 +433,6 @@ ALWAYS = {
         "Open address…",
         "Open as…",
         "New shard…",
-        "New empty file in the sandbox…",
         "Restore tabs at start",
         "Quit",
         "Panel or file…",

@@ -174,7 +174,7 @@ def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot,
     window.open(str(data / "swh/deleted.shard"))
     qtbot.waitUntil(lambda: window.session.uri.endswith("deleted.shard"))
     assert dock.isHidden()
-    window.help.teaching.this_file.trigger()
+    window.help.teaching.all.trigger()
     qtbot.waitUntil(lambda: not dock.isHidden())
     window.open(str(data / "swh/small.shard"))
     qtbot.waitUntil(lambda: window.session.uri.endswith("small.shard"))

@@ -11,17 +11,13 @@ from tempfile import TemporaryDirectory, mkdtemp
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
-from shardcore.model.number_words import plural
-from shardcore.sources.patched import Change
 from shardcore.sources.read_purpose import at_most
 from shardcore.teaching import assets
-from shardcore.teaching.build import building_options
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, Show, built_before, bytes_at
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.library import sample_key
-from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, past_sample, staged
-from shardscope.learning.sandbox.new_bytes import new_bytes
+from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
@@ -42,8 +38,6 @@ class LessonPlayer(QObject):
     """A lesson ended."""
     finished = Signal()
     """The last step was done."""
-    built = Signal(object, bytes)
-    """Bytes that are to be written into the sandbox, and at which offset; None for after the last one."""
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
         super().__init__(session)
@@ -59,10 +53,6 @@ class LessonPlayer(QObject):
         self.astray = ""
         self.trying = False
         self.chosen: Selection | Given | None = None
-        self.skipped: tuple[str, ...] = ()
-        self._given: set[int] = set()
-        self._own = ""
-        self._appended = False
         self._document = session.document
         self._before: OpenRequest | None = None
         self._selected_before: Span | None = None
@@ -78,21 +68,15 @@ class LessonPlayer(QObject):
 
     # --- going ---
 
-    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
+    def start(self, lesson: Lesson, *, step: int = 0, trying: bool = False) -> None:
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
-        if own and self.lesson is not None and not self.astray:
-            own = False  # what is open is the file of another lesson
         first = self.lesson is None
         self._end()
         self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
         if first:
             self.began.emit()
-        self._own = self._session.request.uri if own else ""
-        before_now = self._settings.lesson_shown(lesson.name) if self._is_kept else ()
-        self._given = {number for number in before_now if number < len(lesson.steps)}
-        self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
@@ -105,7 +89,7 @@ class LessonPlayer(QObject):
             for at, place in self._made.items()
             if at < len(steps) and steps[at].fresh == before.steps[at].fresh
         }
-        if lesson.key != before.key or lesson.own_keys != before.own_keys:
+        if lesson.key != before.key:
             self._keys = {}
         self.lesson = lesson
         if not self.astray:
@@ -162,13 +146,10 @@ class LessonPlayer(QObject):
         lesson = self.lesson
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
-        self.skipped = ()
-        if self._own and not self.trying:  # who tries a text sees every step of it
-            number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
         self.number = number
         self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
         if self._is_kept:
-            self._settings.set_lesson_step(lesson.name, number, self._own)
+            self._settings.set_lesson_step(lesson.name, number)
         self.changed.emit()
         place = self._place(lesson, number)
         if place is None:
@@ -193,13 +174,8 @@ class LessonPlayer(QObject):
     def finish(self) -> None:
         self.finished.emit()
         if self.lesson is not None and self._is_kept:
-            if not self._given:
-                self._settings.set_lesson_done(self.lesson.name)
-            else:
-                count = plural(len(self._given), "answer was", "answers were")
-                words = self.tr("{0} shown: the lesson is done once you answer. It continues at step {1}.")
-                self._session.message.emit(words.format(count, min(self._given) + 1))
-            self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
+            self._settings.set_lesson_done(self.lesson.name)
+            self._settings.set_lesson_step(self.lesson.name, 0)
         self.leave()
 
     @property
@@ -221,26 +197,15 @@ class LessonPlayer(QObject):
         stage = self.stage
         if stage is None or stage.question is None:
             return
-        if stage.question.kind is Answer.BYTES:
-            self._append(given.text)
-            return
-        question, scene, own = stage.question, stage.scene, not self.solved
+        question, scene = stage.question, stage.scene
         self._session.ask(
             lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._judge(stage, verdict, own=own),
+            lambda verdict: self._judge(stage, verdict),
             failed=self._failed,
             key=("lesson", self),
             priority=JobPriority.SCREEN,
         )
 
-    def _append(self, text: str) -> None:
-        try:
-            data = new_bytes(text, text=False)
-        except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
-            return
-        self._appended = True
-        self.built.emit(None, data)
 
     def hint(self) -> None:
         if self.stage is not None and self.stage.question is not None:
@@ -261,25 +226,14 @@ class LessonPlayer(QObject):
             given, verdict = found
             if given.span is not None:
                 self._session.select_span(given.span, self)
-            elif question.kind is Answer.BYTES and (built := bytes_at(given.text)) is not None:
-                self.built.emit(*built)
             elif question.kind is Answer.ITEM:
                 self.wanted.emit(StepTarget(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
-            self._given.add(stage.number)
-            self._remember_shown()
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
 
-    def _remember_shown(self) -> None:
-        if self.lesson is not None and self._is_kept:
-            self._settings.set_lesson_shown(self.lesson.name, self._given)
-
-    @property
-    def shown_count(self) -> int:
-        return len(self._given)
 
     shown_answer = Signal(object)
     """The `Given` that is the answer, when it is requested to be shown it."""
@@ -303,12 +257,9 @@ class LessonPlayer(QObject):
             self.chosen, self.verdict = selection, None
             self.changed.emit()
 
-    def _judge(self, stage: LessonStage, verdict: AnswerVerdict, *, own: bool = False) -> None:
+    def _judge(self, stage: LessonStage, verdict: AnswerVerdict) -> None:
         if self.stage is stage:
             self.verdict = verdict
-            if own and verdict.right and stage.number in self._given:
-                self._given.discard(stage.number)
-                self._remember_shown()
             self.changed.emit()
             if verdict.right:
                 self._walk_for(stage.revealed, stage)
@@ -323,12 +274,24 @@ class LessonPlayer(QObject):
     def _place(self, lesson: Lesson, number: int) -> str | None:
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
-        if self._own or not lesson.sample:
-            return self._own or self._session.request.uri
-        return self._sample(lesson)
+        return self._sample(lesson) if lesson.sample else self._session.request.uri
 
     def _sample(self, lesson: Lesson) -> str:
         return str(assets.resources() / "samples" / lesson.sample)
+
+    @property
+    def can_repeat(self) -> bool:
+        """True at the last step where it asks about a file that is packed anew each time."""
+        return self.lesson is not None and self.last and self._fresh_at(self.lesson, self.number) is not None
+
+    def another_file(self) -> None:
+        """Pack the file of the last step again, with other objects, and go to the first step that asks about it."""
+        if self.lesson is None or not self.can_repeat:
+            return
+        at = self._fresh_at(self.lesson, self.number)
+        assert at is not None
+        self._made.pop(at, None)
+        self.go(at)
 
     def _make(self, lesson: Lesson, number: int) -> None:
         at = self._fresh_at(lesson, number)
@@ -368,14 +331,7 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _request(self, place: str) -> OpenRequest:
-        lesson = self.lesson
-        at = self._fresh_at(lesson, self.number) if lesson is not None else None
-        fresh = lesson.steps[at].fresh if lesson is not None and at is not None else None
-        if lesson is None or fresh is None or fresh.objects:
-            return OpenRequest(place)
-        built = tuple(Change.overwrite(offset, data) for offset, data in built_before(lesson, self.number))
-        options = building_options(fresh.format)
-        return OpenRequest(place, format=fresh.format, options=options, sandbox=True, changes=built)
+        return OpenRequest(place)
 
     def _opened(self, *_: object) -> None:
         self._clean()
@@ -410,14 +366,13 @@ class LessonPlayer(QObject):
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
         uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
         known = self._keys.get(uri, "")
-        own = bool(self._own) and fresh is None
-        if not known and not self._own and fresh is None:
+        if not known and fresh is None:
             known = sample_key(lesson)
 
         def work(shard: Shard, _: Job) -> LessonStage:
             with at_most(MOST_INDEX):
                 key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
-                return staged(lesson, number, shard, key, own=own)
+                return staged(lesson, number, shard, key)
 
         def take(stage: LessonStage) -> None:
             if self.lesson is not lesson or self.number != number:
@@ -432,8 +387,6 @@ class LessonPlayer(QObject):
             for shown in () if again else stage.shown:
                 self._show(shown, stage)
             self.changed.emit()
-            if again and stage.question is not None and stage.question.kind is Answer.BYTES:
-                self._judge_built(stage)
 
         def failed(error: BaseException) -> None:
             if self.lesson is lesson and self.number == number:
@@ -441,22 +394,6 @@ class LessonPlayer(QObject):
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
-    def _judge_built(self, stage: LessonStage) -> None:
-        question, own, answered = stage.question, stage.number not in self._given, self._appended
-        self._appended = False
-        assert question is not None
-
-        def take(verdict: AnswerVerdict) -> None:
-            if verdict.right or answered:
-                self._judge(stage, replace(verdict, shown=verdict.right and not own), own=own)
-
-        self._session.ask(
-            lambda shard, _: judged(question, Given(), stage.scene),
-            take,
-            failed=self._failed,
-            key=("lesson", self),
-            priority=JobPriority.SCREEN,
-        )
 
     def _prepare(self, stage: LessonStage) -> None:
         if not any(shown.kind is Show.DRAWING for shown in stage.shown):

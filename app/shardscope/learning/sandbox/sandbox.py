@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
-from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.sources.base import read_pieces
 from shardcore.sources.patched import (
@@ -21,7 +20,6 @@ from shardcore.sources.patched import (
     steps_of,
     undo_step,
 )
-from shardcore.teaching.build import MissingPart, next_missing
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
@@ -41,8 +39,6 @@ SOON_MILLISECONDS = 300
 class Sandbox(QObject):
     changed = Signal()
     """It was switched, or the changes are others; and the bytes are open."""
-    looked = Signal()
-    """`missing` is another."""
     compared = Signal()
     """`impact` or `error` is another."""
     reopening = Signal()
@@ -59,7 +55,6 @@ class Sandbox(QObject):
         self.changes: tuple[Change, ...] = ()
         self.undone: tuple[Change, ...] = ()
         self.impact: Impact | None = None
-        self.missing: MissingPart | None = None
         self.error = ""
         self._expects = ""
         self._saved: tuple[Change, ...] = ()
@@ -180,25 +175,6 @@ class Sandbox(QObject):
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
 
-    @property
-    def grows(self) -> bool:
-        source = self.source
-        return source is not None and source.grows
-
-    def append(self, data: bytes) -> None:
-        self.build(None, data)
-
-    def build(self, offset: int | None, data: bytes) -> None:
-        source = self.source
-        if source is None or not source.grows or not data:
-            return
-        if offset is not None:
-            self._add(Change.overwrite(offset, data))
-            return
-        size = PatchedSource(source.base, self.changes).size
-        words = self.tr("{0} appended at {1}").format(plural(len(data), "byte"), size)
-        self._add(Change(size, size + len(data), data, words))
-
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
@@ -291,10 +267,7 @@ class Sandbox(QObject):
             self._there = request.changes, self.undone if request.changes == self.changes else ()
             self.changed.emit()
             QTimer.singleShot(0, self, self.reopened.emit)
-            if self.grows:
-                self._look_for_missing()
-            else:
-                self._compare()
+            self._compare()
         elif was:
             self._forget()
             if self.leaving:
@@ -399,20 +372,6 @@ class Sandbox(QObject):
             title=self.tr("Compare with the file as it was"),
         )
         self.compared.emit()
-
-    def _look_for_missing(self) -> None:
-        def take(missing: MissingPart | None) -> None:
-            self.missing = missing
-            self.looked.emit()
-
-        self._session.ask(
-            lambda shard, _: next_missing(shard),
-            take,
-            failed=self.tr("Not checked"),
-            key=("missing", self),
-            priority=JobPriority.SCREEN,
-            pool=Pool.CPU,
-        )
 
     def _note(self) -> None:
         if self._session.jobs.newest(("before", self)) is not None:

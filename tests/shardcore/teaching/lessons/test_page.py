@@ -150,7 +150,6 @@ def test_a_page_has_the_bytes_that_it_asks_for() -> None:
     parts = {part.partition("</h2>")[0]: part for part in text.split("<h2>")}
     assert "0x13c0–0x13c7 · 8 bytes</p>" in parts["Bucket, first slot, step"]
     assert "</pre>" not in parts["Three numbers out of the key"]
-    assert "download" not in lesson_page(by_name("bloscpack-4-build-one"))
 
 
 def test_a_drawing_of_the_answer_is_that_of_its_own_step() -> None:
