@@ -159,7 +159,7 @@ _GROUPS = {
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
     "Learn": {"lesson": "lesson"},
-    "More": {"formats": "formats help", "uploads": "uploads"},
+    "More": {"formats": "formats help"},
 }
 """Names of the commands, by the titles of the help and the modules that they are in."""
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -32,7 +31,7 @@ from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show
-from shardcore.teaching.lessons.library import beside, lessons, notes_of, sample_key
+from shardcore.teaching.lessons.library import beside, lessons, sample_key
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
 from shardcore.teaching.lessons.values import BREAK, escaped
 
@@ -63,7 +62,6 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 .question { border: 1px solid var(--border); border-left: 4px solid var(--accent); border-radius: 4px;
   padding: 0.3rem 1rem 0.6rem; background: var(--raised); }
 .question details { margin: 0.4rem 0; } summary { cursor: pointer; color: var(--accent); }
-.notes { border: 1px dashed var(--border); padding: 0 1rem; }
 .dark { display: none; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e4e7ec; --muted: #a0a7b4; --ground: #1d1f23; --raised: #272a30; --border: #454b57;
@@ -74,22 +72,16 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 """
 
 
-class PageAnswers(StrEnum):
-    FOLDED = "folded"
-    OPEN = "open"
-    NONE = "none"
-
-
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
     answer: str
     why: str
 
 
-def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, notes: bool = False) -> str:
+def lesson_page(lesson: Lesson) -> str:
     numbers = count()
     # Drawings of one page have patterns of the same names, and an id is unique in a page.
-    page = "".join(_page(lesson, answers, notes))
+    page = "".join(_page(lesson))
     return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
 
 
@@ -136,7 +128,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
 # --- the page ---
 
 
-def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
+def _page(lesson: Lesson) -> Iterator[str]:
     title = escape(shown(lesson.title))
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -148,9 +140,6 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
     known = {one.name: one.title for one in lessons()}
     after = "".join(f" · after: {escape(shown(known.get(need, need)))}" for need in lesson.needs)
     yield f'<p class="muted">{plural(len(lesson.steps), "step")} · {lesson.minutes} min{after}</p>\n'
-    text = notes_of(lesson) if notes else ""
-    if text:
-        yield f'<section class="notes">\n<h2>Instructor notes</h2>\n{_html(_without_title(text), lesson)}</section>\n'
     shard: Shard | None = None
     for stage in lesson_stages(lesson):
         yield f'<section id="step-{stage.number + 1}">\n<h2>{escape(shown(stage.step.title))}</h2>\n'
@@ -160,7 +149,7 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
         if stage.missing:
             yield f'<p class="muted">Left out: {escape(shown(stage.missing))}.</p>\n'
         else:
-            yield from _stage_parts(stage, lesson, answers)
+            yield from _stage_parts(stage, lesson)
         yield "</section>\n"
     yield "</body>\n</html>\n"
 
@@ -178,15 +167,14 @@ def _file(shard: Shard) -> Iterator[str]:
     yield f'<p class="muted">The file: <a download="{name}" href="{address}">{name}</a>, {size}</p>\n'
 
 
-def _stage_parts(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
     yield _html(stage.text, lesson)
     yield from _shown(stage, stage.shown, hides=stage.question is not None)
     if stage.question is None:
         return
     yield f'<div class="question">\n{_html(stage.question.prompt, lesson)}'
     yield from _choices(stage.question, lesson)
-    if answers is not PageAnswers.NONE:
-        yield from _answer(stage, lesson, answers)
+    yield from _answer(stage, lesson)
     yield "</div>\n"
 
 
@@ -197,14 +185,13 @@ def _choices(question: Question, lesson: Lesson) -> Iterator[str]:
         yield "</ul>\n"
 
 
-def _answer(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
     found = answer_of(stage)
     if stage.question is None or found is None:
         return
-    opened = " open" if answers is PageAnswers.OPEN else ""
     for number, hint in enumerate(stage.question.hints, 1):
-        yield f"<details{opened}><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
-    yield f"<details{opened}><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
+        yield f"<details><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
+    yield f"<details><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
     yield from _shown(stage, stage.revealed)
     yield "</details>\n"
 
@@ -248,11 +235,6 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
 
 def _place(span: Span, said: Callable[[str], str] = str) -> str:
     return range_text(span.start, span.stop, said(span.source))
-
-
-def _without_title(text: str) -> str:
-    first, _, rest = text.partition("\n")
-    return rest if first.startswith("# ") else text
 
 
 # --- Markdown ---

@@ -34,7 +34,6 @@ sample: beside.shard
 
 ## Of the sample
 
-- only: sample
 - show: header/version
 
 ## Without

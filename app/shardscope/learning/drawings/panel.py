@@ -67,12 +67,7 @@ def ask_save(
 
     def save(path: str) -> None:
         try:
-            if path.lower().endswith(".png"):
-                fonts = Fonts()
-                if not image_of(placed(drawing, width, fonts.measure), "light", fonts).save(path):
-                    raise OSError(path)
-            else:
-                Path(path).write_text(text, encoding="utf-8")
+            Path(path).write_text(text, encoding="utf-8")
         except OSError:
             refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
             told(refused.format(path), True)
@@ -80,7 +75,7 @@ def ask_save(
             told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
     title = QCoreApplication.translate("Drawings", "Save drawing")
-    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg", "PNG (*.png)": "png"})
+    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
