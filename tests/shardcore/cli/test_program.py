@@ -167,8 +167,6 @@ def test_older_names_work(
         ("chart SMALL budget --of x", "--of is only used with sizes and load"),
         ("chart SMALL sizes --spread", "--spread is only used with load"),
         ("show SMALL 0 --index 1", "--index is only used with --png"),
-        ("compare --force", "--force is only used with --csv FILE"),
-        ("lesson list --notes", "--notes is only used with lesson export"),
         ("lesson export x y --json", "--json is only used with lesson list"),
         ("undo SMALL --purge --trust", "--trust is only used without --purge"),
     ],

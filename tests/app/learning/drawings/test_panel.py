@@ -206,8 +206,6 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
         "Drawing saved",
     ]
     assert said[2].endswith("cannot be written. Choose another folder.")
-    assert said[3].startswith("Drawing saved")
-    assert said[4].endswith("cannot be written. Choose another folder.")
 
 
 @pytest.mark.parametrize("width", [420, 900])

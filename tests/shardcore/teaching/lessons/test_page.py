@@ -60,7 +60,7 @@ def check(lesson: Lesson) -> str:
     ids = [str(attributes["id"]) for _, attributes in page.found if "id" in attributes]
     assert len(ids) == len(set(ids)), "an id is unique in a page"
     assert set(re.findall(r"url\(#([\w-]+)\)", text)) <= set(ids)
-    assert page.count("h2") == len(stages) + 1
+    assert page.count("h2") == len(stages)
     assert text.count("<summary>Answer</summary>") == len(asking)
     assert page.count("details") == sum(1 + len(stage.question.hints) for stage in asking if stage.question)
     drawings = [one for stage in stages for one in (*stage.shown, *stage.revealed) if one.kind is Show.DRAWING]
