@@ -1,7 +1,6 @@
-"""A shard before and after its bytes were changed: what notices the change, and what becomes of each object.
+"""Effect of changed bytes on a shard: the checks that detect the change, and the objects that are lost.
 
-The objects are requested as any reader asks: by their key, one after the other, and read. How many are requested, and
-how many bytes are read for it, is bounded (`MOST_OBJECTS`, `MOST_BYTES`); what is left out is counted.
+Objects are read by key, one after the other, up to `MOST_OBJECTS` and `MOST_BYTES`; the rest is counted.
 """
 
 from __future__ import annotations
@@ -34,11 +33,17 @@ _Same = tuple[str, str, int, int]
 
 
 class FindingBaseline:
+    """Findings of a file before a change, to tell new findings from known ones.
+
+    A cut moves later bytes: spans are compared after `PatchedSource.now` moved them.
+    """
+
     def __init__(self, findings: Iterable[Finding], source: Source | None) -> None:
         self._moved = source if isinstance(source, PatchedSource) else None
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
+        """Return the span at which the same bytes are after the change."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -51,6 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the findings that were not there before, and remember them for the next depth."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -70,6 +76,7 @@ class FindingBaseline:
 
 
 def kind_of(error: ShardError) -> str:
+    """Return the error type and message without numbers: equal for the same fault at another offset."""
     return f"{type(error).__name__} {_DIGITS.sub('0', error.message)}"
 
 
@@ -80,16 +87,16 @@ def _same(finding: Finding, place: Span | None) -> _Same:
 
 
 MOST_OBJECTS = 3000
-"""Objects that are compared; of more, so many spread evenly over all."""
+"""Objects that are compared, spread evenly over all."""
 
 MOST_BYTES = 256 << 20
-"""Plain bytes that are read of all objects together, before and after a change."""
+"""Uncompressed bytes that are read, before and after a change."""
 
 MOST_TOUCHED = 100
-"""Places of changes whose objects are compared, whatever else is."""
+"""Changed locations whose objects are always compared."""
 
 MOST_LISTED = 100_000
-"""Rows of a shard whose keys are listed to choose from; of more, rows spread over all are taken."""
+"""Rows whose keys are listed; of more, rows spread over all are taken."""
 
 _ROWS_AT_ONCE = 1000
 _COUNTED_AT_ONCE = 1 << 17
@@ -98,19 +105,21 @@ _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 class Fate(Enum):
     SAME = "same"
-    """It is returned with the same bytes; or fails as it failed before."""
+    """Returned with the same bytes, or failing as before."""
     REFUSED = "refused"
-    """Reading it is an error: nobody gets wrong bytes."""
+    """Reading it is an error."""
     LOST = "lost"
-    """Its key is not found any more."""
+    """Its key is not found."""
     WRONG = "wrong"
-    """Other bytes are returned, and reading them is not an error."""
+    """Other bytes are returned without an error."""
     MENDED = "mended"
-    """It could not be had before, and is returned now."""
+    """Returned now, and not before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
+    """Result of reading one object: its digest, or the error."""
+
     digest: str
     size: int
     error: str = ""
@@ -162,10 +171,12 @@ class Impact:
 
     @property
     def silent(self) -> tuple[ChangedObject, ...]:
+        """Objects whose bytes changed without an error and without a finding."""
         return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
 
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
+    """Read the objects of a shard, and verify it, before anything is changed."""
     served: dict[str, Served] = {}
     room = _Room(MOST_BYTES)
     keys, total = _some_keys(shard)
@@ -180,6 +191,7 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
 
 
 def touched(was: Before, shard: Shard) -> tuple[str, ...]:
+    """Return the keys of objects at changed bytes that `before` left out; loads the index."""
     source = shard.source
     if not was.left_out or not isinstance(source, PatchedSource):
         return ()
@@ -199,6 +211,7 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
+    """Add objects that were left out to the state before the change; `shard` is the unchanged file."""
     room = _Room(MOST_BYTES)
     more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
@@ -245,6 +258,7 @@ def _checks(
 
 
 def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
+    """Return all errors, and new warnings: a known warning says nothing about a new change."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
@@ -255,6 +269,8 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
+    """Number of bytes that may still be read."""
+
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -269,6 +285,7 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
+    """Return keys spread evenly over the shard, at most `MOST_OBJECTS`, and the number of all objects."""
     try:
         shard.load_index()
         count = len(shard.objects)
@@ -309,6 +326,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 
 
 def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
+    """Read an object by key; None where that would exceed the room."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:
@@ -339,6 +357,7 @@ def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:
+    """Return a digest of the metadata, for objects whose content is in another file that is not available."""
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
     digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())

@@ -1,7 +1,7 @@
 """Slides of a lecture: a drawing, the bytes it is about, and one sentence at a time.
 
-A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are its sentences, the stages of
-the walk that its drawing shows, and a question with its answer: the answer is a beat of its own.
+A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are the sentences, the stages of
+the drawing, and a question and its answer, which are two beats.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.values import escaped
 
 MOST_SLIDES = 64
-"""Slides of a structure: as many as a file has sections at most."""
+"""Largest number of sections of a file."""
 
 _ROWS = 6
 _WIDE = 130
-"""Letters of fields beside each other: a screen is wider than it is high."""
+"""Letters of fields in one row; more fields are stacked."""
 _COLUMNS = 16
 
 _ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`“({])")
@@ -60,6 +60,7 @@ class Slide:
 
 
 def sentences(text: str) -> tuple[str, ...]:
+    """Split Markdown into sentences; an item of a list is one."""
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text):
         line = " ".join(paragraph.split())
@@ -73,6 +74,7 @@ def trace_slides(trace: Trace) -> tuple[Slide, ...]:
 
 
 def section_slides(shard: Shard) -> tuple[Slide, ...]:
+    """Return a slide per section, or per shard of a data set; at most `MOST_SLIDES`."""
     nodes = shard.tree.children[:MOST_SLIDES]
     if not shard.sections:
         return tuple(_place_slide(node.name, node.doc, node.span, (), node) for node in nodes) or _empty(shard)
@@ -146,6 +148,7 @@ def _cut(text: str) -> str:
 
 
 def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
+    """Return the drawing and the bytes that a step of a lesson shows; the last drawing and the last span count."""
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None
@@ -199,6 +202,7 @@ def _marked(text: str) -> str:
 
 
 def _plain(drawing: Drawing | None) -> Drawing | None:
+    """Return a drawing without title, caption and legend of sections, and without tables that the walk does not use."""
     if drawing is None:
         return None
     walks = [figure for figure in drawing.figures if any(item.stage == 1 for item in figure.items)]

@@ -1,4 +1,4 @@
-"""Charts as data: bins along an axis, the content in each, and what each leads to. At most 4,000 bins."""
+"""Charts as data: bins along an axis and a value per bin, at most 4,000 bins."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import Progress, no_progress
 
 MOST_BINS = 4000
-"""Bins of a chart."""
+"""Largest number of bins."""
 
 FEW_PLACES = 400
-"""Up to so many places of a load are shown one by one at first; of more, how many hold how many."""
+"""Up to this number, places are shown one by one at first; above it, their distribution."""
 
 _STEP = 1 << 18
 _FEW_OCTAVES = 4
@@ -30,7 +30,7 @@ I64 = NDArray[np.int64]
 class AxisScale(Enum):
     LINEAR = "linear"
     SIZES = "sizes"
-    """Bytes, by powers of two; 0 has a place of its own."""
+    """Bytes, by powers of two; 0 is separate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +78,7 @@ class Sizes:
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
+        """Return a histogram; sizes are stored sizes where no uncompressed size is known."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
         note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
@@ -102,6 +103,7 @@ _WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
 
 
 def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
+    """Count the objects of one kind by size; an unknown `kind` is replaced by the first one."""
     parts = []
     total = len(objects)
     for first in range(0, total, _STEP):
@@ -138,11 +140,13 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
 
 
 def _exact_sum(values: I64) -> int:
+    """Return the sum as a Python integer: int64 would overflow."""
     low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
     return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
+    """Return edges of bins by powers of two, finer for more objects; 0 has a bin of its own."""
     first = max(least, 1).bit_length() - 1 if least else 0
     octaves = max(largest, 1).bit_length()
     steps = 1 if count < 200 else 2 if count < 20_000 else 4
@@ -162,11 +166,14 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedLoad:
+    """Chart of a load, and the first place of each bin (one more than bins)."""
+
     chart: Chart
     bounds: I64
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
+    """Put neighbouring places together so that there are at most `most` bins; the value of a bin is the mean."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -199,6 +206,7 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
+    """Return the number of places per number of objects, beside the binomial distribution; None without a hash."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

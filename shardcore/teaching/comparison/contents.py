@@ -26,6 +26,7 @@ _CALLS = ("GET /index", "GET /objects", "PUT /objects", "HEAD /objects", "GET /s
 
 
 def _dice(seed: int) -> np.random.RandomState:
+    """Return a generator whose numbers are the same in every version of NumPy."""
     # The numbers of this generator are promised to stay the same in every version of NumPy.
     return np.random.RandomState(seed)
 

@@ -30,13 +30,13 @@ from shardcore.writing.plan import Plan, PlannedFile
 Options = Mapping[str, Any]
 
 ROUND_TRIP_MS, BYTES_PER_MS = 50.0, 12_500
-"""Time of a round trip in the timeline: milliseconds of waiting, then so many bytes a millisecond (100 Mbit/s)."""
+"""Timeline: latency of a round trip in milliseconds, and bytes per millisecond (100 Mbit/s)."""
 
 MOST_PIECES = 14
-"""Sections that are reported apart; where there are more, those of one name are one."""
+"""Sections that are shown separately; of more, those of one name are joined."""
 
 LOOKED_UP = 3
-"""Objects that are looked up, each from a cold start; the one in the middle of their costs counts."""
+"""Objects that are looked up from a cold start; the median of their costs counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class LookupTrip:
+    """One round trip: ranges that are requested together."""
+
     opening: bool
     ranges: tuple[Span, ...]
 
@@ -105,6 +107,8 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
+    """Objects packed in memory by the writer of a format; `name` is empty where each object is a file."""
+
     format: Format
     name: str
     files: Mapping[str, bytes]
@@ -126,12 +130,14 @@ def compared_formats() -> tuple[str, ...]:
 
 
 def blank(format: str) -> FormatRow:
+    """Return the row before anything is measured."""
     found = format_of(format)
     writes = writes_of(found)
     return FormatRow(format, found.title, writes.cannot, writes.purpose)
 
 
 def measured(format: str, objects: Sequence[ComparedObject]) -> FormatRow:
+    """Pack and look up the objects; an error becomes `FormatRow.error`."""
     row, found = blank(format), format_of(format)
     try:
         packed = pack_in_memory(found, objects, writes_of(found).uncompressed)
@@ -175,6 +181,7 @@ def overhead_text(row: FormatRow) -> str:
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
+    """Pack with the writer of the format. Equal contents are stored once where the key is computed from the content."""
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
@@ -208,6 +215,7 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
 
 
 def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
+    """Return the bytes per section; sections of one name are one piece where there are more than `MOST_PIECES`."""
     every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
@@ -243,15 +251,18 @@ def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> 
 
 
 def cold_lookup(packed: PackedFormat) -> Lookup:
+    """Return the median of `LOOKED_UP` lookups, by requests and bytes."""
     lookups = [one_lookup(packed, number) for number in spread(len(packed.objects))]
     return sorted(lookups, key=lambda one: (one.requests, one.bytes))[len(lookups) // 2]
 
 
 def spread(count: int) -> list[int]:
+    """Return numbers of objects spread evenly over `count`."""
     return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
 
 
 def one_lookup(packed: PackedFormat, number: int) -> Lookup:
+    """Measure opening, finding and reading one object with an empty cache."""
     check_stopped()
     with packed.open(BytesFolder(packed.files).open(packed.file_of(number))) as shard:
         key = (packed.keys[number] if packed.name else "") or _key_at(packed, shard, number)

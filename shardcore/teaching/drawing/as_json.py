@@ -1,4 +1,4 @@
-"""A drawing as values of JSON: what programs read of it. Its places are those of the figures, not of a page."""
+"""A drawing as JSON values, as in `trace --json`; positions are those of the figures, not pixels."""
 
 from __future__ import annotations
 

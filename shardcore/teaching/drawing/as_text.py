@@ -1,4 +1,4 @@
-"""A drawing in lines of text, for terminals: the content in the figures, where its bytes are, and what leads where."""
+"""A drawing as lines of text for terminals: figures, spans and arrows."""
 
 from __future__ import annotations
 

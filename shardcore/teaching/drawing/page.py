@@ -1,4 +1,4 @@
-"""The dialog that a drawing is placed on: collects shapes and keeps texts apart from each other and within the page."""
+"""Page on which a drawing is placed: collects shapes, and keeps texts apart and within the page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shardcore.teaching.drawing.picture import (
 )
 
 MARGIN = 18.0
-"""Pixels around everything; the way of lines that go around a figure."""
+"""Pixels around the drawing; arrows around figures use them."""
 LINE = 1.35
-"""The height of a line of text, in sizes."""
+"""Line height, as a factor of the text size."""
 TITLE_GAP = 11.0
-"""Pixels between the title of a figure and what comes under it."""
+"""Pixels below the title of a figure."""
 
 _APART = 1.0
 _BUCKET = 16.0
@@ -37,6 +37,8 @@ _GRIP_WIDTH = 8.0
 
 @dataclass(slots=True)
 class DrawingPage:
+    """Shapes placed so far; for arrows, the boxes of items by number, and the rows of tables."""
+
     width: float
     measure: Measure
     left: float = field(init=False)
@@ -83,6 +85,7 @@ class DrawingPage:
         self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
 
     def taken(self, rect: Rect) -> list[Rect]:
+        """Return the texts that a rectangle would meet."""
         found = []
         for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
             found += [
@@ -112,6 +115,7 @@ class DrawingPage:
         item: int = NO_ITEM,
         link: Link | None = None,
     ) -> Rect | None:
+        """Place a text, cut to the room; None where it would meet another text or leave the page."""
         x, y = place
         fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
         if not fitting:
@@ -130,6 +134,7 @@ class DrawingPage:
         return max(min(x, self.width - half - 2), half + 2)
 
     def title(self, top: float, text: str, unit: str = "") -> float:
+        """Write the title of a figure; return the y below it."""
         if not text and not unit:
             return top
         height = NORMAL * LINE

@@ -1,4 +1,4 @@
-"""A picture as SVG: the same bytes for the same picture; what items mean is told as tooltips, and to screen readers."""
+"""A picture as SVG: equal bytes for equal pictures, with tooltips and texts for screen readers."""
 
 from __future__ import annotations
 

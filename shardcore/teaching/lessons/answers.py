@@ -1,4 +1,4 @@
-"""Judging answers, and the reply to wrong ones. No Qt here; may read."""
+"""Judging of answers, and the replies to wrong ones. No Qt here; may read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
     f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
 }
 _SIZES = re.compile(r"\b(?:bytes?|size|large|long|space)\b", re.IGNORECASE)
-"""Words of a question that asks for a size: its answer may have a unit."""
+"""Words of questions whose answers may have a unit."""
 _GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
 """Separator of thousands."""
 _FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
@@ -27,6 +27,8 @@ _NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
+    """Answer of a user: a text (or the number of a choice), selected bytes, or an item of a sketch."""
+
     text: str = ""
     span: Span | None = None
     sketch: str = ""
@@ -34,12 +36,15 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
+    """Result of judging; `shown` is set where *Show me* gave the answer."""
+
     right: bool
     text: str
     shown: bool = False
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
+    """Judge an answer; may read the file. `wrong` lines are tried in their order, the one without an answer last."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
@@ -58,6 +63,11 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
 
 
 def solution(question: Question, scene: LessonScene) -> Given:
+    """Return the right answer.
+
+    Raises:
+        NotHereError: The answer is a repaired file.
+    """
     if question.kind is Answer.CHOICE:
         return Given(str(next(number for number, choice in enumerate(question.choices) if choice.right)))
     if question.kind is Answer.MENDED:
@@ -97,6 +107,10 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
 
 
 def number_of(text: str, prompt: str = "") -> int | None:
+    """Parse a number as people write it: 1,000, 0x28, 40 GB, 10**9; None where it is no integer.
+
+    A unit is accepted only where the prompt asks for a size. Words of the prompt are ignored: *slot 4*.
+    """
     plain = " ".join(text.lower().split())
     words = re.findall(r"[a-z]{3,}", prompt.lower())
     plain = re.sub(rf"^(?:{'|'.join(words)})\s+|(?<=\d)\s*(?:{'|'.join(words)})$", "", plain) if words else plain
@@ -116,6 +130,7 @@ def number_of(text: str, prompt: str = "") -> int | None:
 
 
 def _product(text: str) -> Decimal | None:
+    """Multiply the factors; None beyond 40 digits."""
     sign = text[:1] if text[:1] in ("+", "-") else ""
     value = Decimal(1)
     for part in re.split(r"(?<!\*)\*(?!\*)|[·×]", text.removeprefix(sign)):
@@ -129,6 +144,7 @@ def _product(text: str) -> Decimal | None:
 
 
 def _letters(text: str) -> str:
+    """Return a text in the form in which texts are compared."""
     return " ".join(text.lower().split()).removeprefix("0x")
 
 

@@ -1,6 +1,6 @@
-"""A lesson as it is written: a text in Markdown, read into steps. No Qt here.
+"""A lesson as it is written: Markdown, parsed into steps. No Qt here.
 
-`docs/writing-lessons.md` is the description for those who write lessons; what it states is what is read here.
+`docs/writing-lessons.md` describes the syntax for authors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shardcore.teaching.lessons.mended import is_demand
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
-"""A lesson is read by people: a text that is longer is none."""
+"""Longest text that is parsed."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
@@ -28,6 +28,8 @@ _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(
 
 
 class LessonError(Exception):
+    """Syntax error of a lesson, with the number of its line, from 1."""
+
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
         self.message = message
@@ -49,15 +51,15 @@ class Show(StrEnum):
 
 class Answer(StrEnum):
     NODE = "node"
-    """Bytes that were clicked: they lie in the node of this path."""
+    """Selected bytes inside the node of this path."""
     NUMBER = "number"
     """A number, typed; decimal or with `0x`."""
     TEXT = "text"
-    """A text, typed; capital letters, blanks around it and `0x` before it do not count."""
+    """A text, typed; case, blanks around it and `0x` before it are ignored."""
     ITEM = "item"
     """An item of a drawing that was clicked: `NAME of SKETCH`."""
     MENDED = "mended"
-    """The open bytes are mended: a depth of verification without an error, or `sha256` and its digits."""
+    """The open bytes are repaired: a depth of verification without errors, or `sha256` and its digits."""
     CHOICE = "choice"
     """One of several sentences."""
 
@@ -71,6 +73,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """Question of a step. `wrong` are pairs of an answer and the reply to it; an empty answer stands for all others."""
+
     prompt: str
     kind: Answer
     answer: str = ""
@@ -82,6 +86,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
+    """Request for a fresh file: number of objects, and options of the writer."""
+
     objects: int
     folder: bool = False
     options: tuple[tuple[str, str], ...] = ()
@@ -90,6 +96,8 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class StepCondition:
+    """Condition `left sign right` under which a step is shown; `otherwise` is the reason shown instead."""
+
     left: str
     sign: str
     right: str
@@ -99,6 +107,8 @@ class StepCondition:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
+    """One step; `places` are texts of its lines with their line numbers, for error messages."""
+
     title: str
     text: str
     lookup: str = ""
@@ -116,6 +126,8 @@ class LessonStep:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
+    """Parsed lesson. `sample` is a path below the samples, or absolute; empty for the open file."""
+
     name: str
     title: str
     about: str
@@ -129,6 +141,11 @@ class Lesson:
 
 
 def parse(text: str, name: str) -> Lesson:
+    """Parse the text of a lesson.
+
+    Raises:
+        LessonError: With the line of the first error.
+    """
     if len(text) > MOST_LETTERS:
         raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
     lines = text.splitlines()

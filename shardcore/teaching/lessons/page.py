@@ -36,14 +36,14 @@ from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fre
 from shardcore.teaching.lessons.values import BREAK, escaped
 
 SEED = 1
-"""Seed of the fresh files of a page: the same lesson is the same page."""
+"""Seed of fresh files: the same lesson gives the same page."""
 
 _SPANS = 4
-"""Ranges of a step of the lookup that are printed."""
+"""Ranges printed per step of the lookup."""
 _MOST_FILE = 1 << 18
-"""Bytes of a file that is part of the page."""
+"""Largest file that is embedded."""
 _MOST_BYTES = 16 * 8
-"""Bytes of a node that are printed."""
+"""Bytes printed per node."""
 _MOST_PICTURE = 1 << 20
 _DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _WIDTH = 720
@@ -74,11 +74,14 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
+    """Right answer and the reply to it, in Markdown."""
+
     answer: str
     why: str
 
 
 def lesson_page(lesson: Lesson) -> str:
+    """Return a lesson as a self-contained HTML page, answers folded; its fresh files are the same each time."""
     numbers = count()
     # Drawings of one page have patterns of the same names, and an id is unique in a page.
     page = "".join(_page(lesson))
@@ -86,6 +89,7 @@ def lesson_page(lesson: Lesson) -> str:
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
+    """Yield the steps on the sample and on fresh files; files are open until the next step is requested."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
@@ -197,6 +201,7 @@ def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
+    """Yield steps of the lookup, drawings and bytes; `hides` leaves out the sentence of a step."""
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
@@ -251,6 +256,7 @@ def _html(text: str, lesson: Lesson) -> str:
 
 
 def _local(token: Token, lesson: Lesson) -> Token:
+    """Keep links to lessons and pictures beside the lesson; pictures become data, other pictures their text."""
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         path, _, part = address.partition("#")

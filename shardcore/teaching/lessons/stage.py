@@ -1,4 +1,4 @@
-"""One step of a lesson on the file that is open: its text with values, what it shows, and its question. No Qt here."""
+"""One step of a lesson on the open file: its text with values, its targets, its question. No Qt here."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Questi
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
 MOST_INDEX = 4 << 20
-"""An index of up to so many bytes is read for a lesson: the tree names all objects then."""
+"""Largest index that is read for a lesson."""
 
 _FRESH = 1000
-"""Rows of a fresh file that are chosen from."""
+"""Rows of a fresh file among which a key is picked."""
 
 _TRIES = 20
-"""Keys of a fresh file that are tried for a step."""
+"""Keys that are tried for a step."""
 
 _LOOKED_AT = 20
-"""Rows that are looked at for one with a key."""
+"""Rows that are searched for one with a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
+    """Something that a step shows: a node, bytes, a step of the lookup, a drawing or a panel."""
+
     kind: Show
     name: str = ""
     path: tuple[Node, ...] = ()
@@ -43,6 +45,14 @@ class StepTarget:
 
 @dataclass(frozen=True, slots=True)
 class LessonStage:
+    """A step with its values filled in.
+
+    Attributes:
+        missing: The reason why it cannot be shown on this file.
+        before: The step of the lookup that an earlier step showed last, or -1.
+        line: The line of the lesson that is wrong.
+    """
+
     number: int
     step: LessonStep
     text: str
@@ -56,18 +66,23 @@ class LessonStage:
 
     @property
     def waits(self) -> bool:
-        """True where later steps of the lookup and of the drawing are shown after the answer only."""
+        """True where later steps of the lookup and of the drawing wait for the answer."""
         return self.question is not None and self.question.kind is not Answer.MENDED
 
     @property
     def last_step(self) -> int | None:
-        """Number of the last step of the lookup that is shown before the answer; None where there is no lookup."""
+        """Number of the last step of the lookup shown before the answer; None without a lookup."""
         if self.scene.trace is None:
             return None
         return max((target.step for target in self.shown if target.kind is Show.STEP), default=self.before)
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
+    """Fill in a step. Reads the file, and the index up to `MOST_INDEX` bytes; damage becomes `LessonStage.missing`.
+
+    Raises:
+        SourceError: The source is lost.
+    """
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
     try:
@@ -108,6 +123,7 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
+    """Return a key: always the same, or with `random` any of the first `_FRESH` rows; empty without keys."""
     objects = shard.objects
     if random is not None:
         return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
@@ -117,6 +133,7 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
 
 
 def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
+    """Return a random key with which the step can be asked."""
     keys = [pick_key(shard, random) for _ in range(_TRIES)]
     return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
 
@@ -127,6 +144,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
+    """Return the trace of the last `lookup` line; a fresh file ends the search backwards."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -151,6 +169,7 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
+    """Fill in a question. Choices are shuffled by their prompt, so that their order is always the same."""
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
     # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
@@ -223,6 +242,11 @@ def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+    """Draw a target with the values of its controls.
+
+    Raises:
+        NotHereError: Unknown drawing, control or value.
+    """
     sketch = _sketch(shown.name, scene, step)
     sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
     controls = {control.name: control for control in sketch.controls}

@@ -1,4 +1,4 @@
-"""Counting for the charts, in jobs: cheap by default, more once the user agreed. No Qt."""
+"""Counting for the charts, in jobs; expensive reads only after consent. No Qt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.teaching.charts.charts import (
 from shardscope.session.fetch_cost import whole
 
 CHEAP = 64 << 20
-"""Bytes of a file on this machine that are read for a chart without being asked."""
+"""Bytes of a local file that are read for a chart without consent."""
 
 
 class ChartKind(Enum):
@@ -32,6 +32,8 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
+    """Result of counting; `cost` is the number of bytes to read for it, where consent is missing."""
+
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
     second: Chart | None = None
@@ -45,6 +47,8 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
+    """Words for bins, and what a click does: filter, row or bytes."""
+
     words: str
     filter: str = ""
     row: int | None = None

@@ -1,6 +1,6 @@
-"""A chart drawn by pyqtgraph: bars, the line of what would be best, axes with units; bins are chosen by mouse and keys.
+"""Chart drawn by pyqtgraph: bars, the ideal as a line, axes with units; bins are chosen by mouse and keys.
 
-The only module that imports pyqtgraph, and it is imported when a chart is first shown.
+The only module that imports pyqtgraph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
 TICK_ROOM = 62
-"""Pixels that a number beside an axis takes."""
+"""Pixels of a number beside an axis."""
 
 DRAG = 4
 """Pixels that a press moves before it is a drag."""
@@ -33,6 +33,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
+    """Return positions on the axis; sizes by their logarithm to base 2, 0 at -1."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -46,6 +47,7 @@ def size_words(size: float) -> str:
 
 
 def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Return positions and texts of ticks, at most about `most`."""
     if high <= low or most < 1:
         return []
     if scale is AxisScale.SIZES:
@@ -227,6 +229,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
+        """Return the bin at a place of the widget, clamped to the first and last one."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)

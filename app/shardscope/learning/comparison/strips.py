@@ -68,6 +68,7 @@ class Strips(WithTips):
 
     @property
     def scale(self) -> float:
+        """Pixels per byte: the largest format ends at the edge."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 

@@ -34,7 +34,7 @@ from shardscope.widgets.table_model import Index, TableModel
 
 _LAST = len(HEADINGS) - 1
 _WIDTHS = (15, 15, 24, 42)
-"""Digits of the columns; the last one takes what is left, at least `_LEAST_LAST` pixels."""
+"""Width of the columns in digits; the last one fills the rest, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
 _LINES, _PADDING = 3, 4
 """Lines of a cell, and pixels above and below them."""

@@ -1,4 +1,4 @@
-"""The drawings of what is open: one tab each, controls above, and the drawing, which follows the selection."""
+"""Panel of drawings: a tab per drawing, its controls, and the drawing, which follows the selection."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def ask_save(
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
+    """Return the numbers of the items at the spans, of those the ones of the most similar size."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}

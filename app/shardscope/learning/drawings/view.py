@@ -1,4 +1,4 @@
-"""The view of a drawing: zoom, mouse, keyboard, and what is highlighted in it."""
+"""View of a drawing: zoom, mouse, keyboard and highlights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from shardscope.widgets.fonts import ZOOMS
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0
-"""Factor of the distance of an item that is not straight in the direction."""
+"""Weight of the distance aside when the arrow keys look for the next item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def spoken(picture: Picture, stop: Stop) -> str:
 _LIT = 0.20
 _HOVER = 0.12
 _MOST_PIXELS = 24_000_000
-"""Of a picture that is kept; one that is larger is painted each time."""
+"""Limit of a cached picture; a larger one is painted each time."""
 
 
 class _Page(QGraphicsItem):
@@ -167,6 +167,7 @@ class HighlightLayer(_Page):
         self._stage: int | None = None
 
     def reach(self, stage: int | None, share: float) -> None:
+        """Show the stages up to one; None shows all."""
         self._stage = stage
         self.paper.reach(stage, share)
         self.update()
@@ -226,7 +227,7 @@ _PAGES = (
     *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
     *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
 )
-"""Widths and columns of pages that are tried for a drawing that fits its view."""
+"""Widths and columns that are tried to fit a drawing into its view."""
 _REACH = 4.0
 
 
@@ -255,11 +256,11 @@ class DrawingView(QGraphicsView):
     activated = Signal(int)
     """An item was double-clicked, or Enter was pressed on it."""
     dragged = Signal(str, int)
-    """A control, and how many units its handle was moved since the drag began."""
+    """Carries a control, and the units by which its handle was moved since the drag began."""
     drag_began = Signal(str)
-    """A handle was taken hold of."""
+    """A handle was grabbed."""
     menu_wanted = Signal(object)
-    """A place on the screen."""
+    """Carries a global position."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Files of lessons: notes for instructors, pages, and what lies beside a lesson; read and written in jobs."""
+"""Files of lessons: notes for instructors, exported pages, and links to files beside a lesson; all in jobs."""
 
 from __future__ import annotations
 
@@ -128,6 +128,11 @@ class LessonFiles(QWidget):
 
 
 def _picture(path: Path) -> QImage:
+    """Decode a picture beside a lesson.
+
+    Raises:
+        UsageError: Over 4 MiB, an SVG that refers to other files, or no picture.
+    """
     if path.stat().st_size > _MOST_PICTURE:
         raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
     data = path.read_bytes()

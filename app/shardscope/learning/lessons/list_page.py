@@ -1,4 +1,4 @@
-"""All lessons, those of the open format first: what each is about, how long it takes, how far one has come."""
+"""List of lessons, those of the open format first, with duration and progress."""
 
 from __future__ import annotations
 
@@ -130,6 +130,7 @@ class LessonCard(QWidget):
         column.addLayout(row)
 
     def restate(self, *, own_group: bool) -> None:
+        """Write the title, with the format unless the heading of the group names it."""
         # The heading of its own group names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
         self.title.tell(f"{about}{self.lesson.title}")

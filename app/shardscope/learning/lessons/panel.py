@@ -1,4 +1,4 @@
-"""The panel of lessons: all of them, or the one that is walked through."""
+"""Panel of lessons: the list, or the current lesson."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ LOW = 260
 
 class LessonPanel(QWidget):
     begun = Signal()
-    """A lesson of the list begins, or goes on: not a text that is tried."""
+    """A lesson of the list starts or continues."""
     reload_wanted = Signal()
-    """The text that is tried is to be read again."""
+    """Read the tried text again."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -29,7 +29,7 @@ from shardscope.widgets.elided import Elided
 class QuestionBox(QWidget):
     given = Signal(object)
     picked = Signal(object)
-    """A choice was selected, not judged yet."""
+    """A choice was selected; *Check* judges it."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -93,6 +93,7 @@ class QuestionBox(QWidget):
         self.give_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
+        """Show the selected answer; it is judged by *Check* only."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""

@@ -15,7 +15,7 @@ from shardscope.widgets.plain_text import tip
 
 class SandboxActions(QObject):
     leave_wanted = Signal()
-    """The sandbox is to be left."""
+    """Leave the sandbox."""
 
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The panel of the sandbox: what can be done to the bytes, and what that does to readers."""
+"""Panel of the sandbox: bits of the selected byte, cuts, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox over the open file: what was changed in memory, and what that does. The file is only ever read."""
+"""Sandbox over the open file: changes in memory and their effect. The file on disk is never written."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.session import OpenFailure, Session
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
-"""The values that belong to a document."""
+"""Attributes stored per document."""
 
 SOON_MILLISECONDS = 300
-"""The file is opened with typed bytes when nothing was typed for so long."""
+"""Pause in typing after which the file is opened with the typed bytes."""
 
 
 class Sandbox(QObject):
     changed = Signal()
-    """It was switched, or the changes are others; and the bytes are open."""
+    """The sandbox was switched on or off, or its changes changed."""
     compared = Signal()
-    """`impact` or `error` is another."""
+    """`impact` or `error` changed."""
     reopening = Signal()
-    """The bytes are about to be opened again."""
+    """The changed bytes are about to be opened."""
     reopened = Signal()
-    """They were, and everybody heard of it."""
+    """The changed bytes are open, and all panels show them."""
     saved = Signal(object)
-    """The path of a copy."""
+    """Carries the path of a copy."""
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -84,6 +84,7 @@ class Sandbox(QObject):
 
     @property
     def member(self) -> str:
+        """Name of the shard of the data set whose bytes are selected; empty where there is none."""
         shard, span = self._session.shard, self._session.selection.span
         if not isinstance(shard, DataSet) or span is None:
             return ""
@@ -105,6 +106,7 @@ class Sandbox(QObject):
 
     @property
     def pending(self) -> tuple[Change, ...]:
+        """Overwriting changes that are not open yet; empty after a cut, as offsets differ then."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -176,6 +178,7 @@ class Sandbox(QObject):
             self._add(Change.overwrite(place.start, data))
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrite bytes as one step; the file is opened again after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()
@@ -218,6 +221,7 @@ class Sandbox(QObject):
             self._open(self._inside(select or self._session.selection.span))
 
     def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
+        """Keep changes; return False where there are too many."""
         try:
             check_room(changes)
         except ShardError as error:
@@ -335,6 +339,7 @@ class Sandbox(QObject):
             job.cancel()
 
     def _compare(self) -> None:
+        """Compare with the objects on disk, which are read first, after consent where that costs much."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:
@@ -410,6 +415,7 @@ class Sandbox(QObject):
     # --- saving ---
 
     def save(self, path: Path, *, agreed: bool, failed: Callable[[BaseException], None]) -> Job | None:
+        """Write a copy in a job, never over the file itself."""
         changes, original = self.changes, self._session.uri
 
         def work(shard: Shard, job: Job) -> None:
