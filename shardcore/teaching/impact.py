@@ -107,18 +107,14 @@ class Fate(Enum):
     SAME = "same"
     """Returned with the same bytes, or failing as before."""
     REFUSED = "refused"
-    """Reading it is an error."""
     LOST = "lost"
-    """Its key is not found."""
     WRONG = "wrong"
     """Other bytes are returned without an error."""
     MENDED = "mended"
-    """Returned now, and not before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Result of reading one object: its digest, or the error."""
 
     digest: str
     size: int
@@ -269,7 +265,6 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
-    """Number of bytes that may still be read."""
 
     def __init__(self, left: int) -> None:
         self.left = left

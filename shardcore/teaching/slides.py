@@ -28,11 +28,9 @@ from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.values import escaped
 
 MOST_SLIDES = 64
-"""Largest number of sections of a file."""
 
 _ROWS = 6
 _WIDE = 130
-"""Letters of fields in one row; more fields are stacked."""
 _COLUMNS = 16
 
 _ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`“({])")

@@ -15,7 +15,6 @@ from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import Progress, no_progress
 
 MOST_BINS = 4000
-"""Largest number of bins."""
 
 FEW_PLACES = 400
 """Up to this number, places are shown one by one at first; above it, their distribution."""

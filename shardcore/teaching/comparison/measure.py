@@ -36,7 +36,6 @@ MOST_PIECES = 14
 """Sections that are shown separately; of more, those of one name are joined."""
 
 LOOKED_UP = 3
-"""Objects that are looked up from a cold start; the median of their costs counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,6 @@ def compared_formats() -> tuple[str, ...]:
 
 
 def blank(format: str) -> FormatRow:
-    """Return the row before anything is measured."""
     found = format_of(format)
     writes = writes_of(found)
     return FormatRow(format, found.title, writes.cannot, writes.purpose)
@@ -257,7 +255,6 @@ def cold_lookup(packed: PackedFormat) -> Lookup:
 
 
 def spread(count: int) -> list[int]:
-    """Return numbers of objects spread evenly over `count`."""
     return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
 
 

@@ -18,16 +18,13 @@ from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Pat
 from shardcore.teaching.drawing.routes import TRACK, FigureExtent, draw_routes
 
 LEAST_WIDTH = 320
-"""Pixels that a drawing needs."""
 USUAL_WIDTH = 760
-"""Pixels of a drawing on a page or in a notebook."""
 
 MEANINGS = {
     Tone.HIT: "what the lookup arrives at",
     Tone.MISS: "does not fit",
     Tone.DEAD: "deleted",
 }
-"""Legend texts of tones that have a hatch or a frame."""
 COMPUTED = "computed, no bytes"
 WHAT_IF = "What if"
 

@@ -11,11 +11,8 @@ Measure = Callable[[str, int, Face], float]
 """The width of a text in pixels: the text, its size in pixels, its face."""
 
 SMALL = 11
-"""Pixels: numbers, units, captions."""
 NORMAL = 13
-"""Pixels: the content in a figure."""
 LARGE = 16
-"""Pixels: the title."""
 
 # Advance widths of the letters from space to ~, in thousandths of the size: those of DejaVu Sans, which is wider than
 # the faces that other machines have, so that what fits here fits there.

@@ -10,7 +10,6 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Face, Ink
 
 LANE = 17.0
-"""Pixels from one lane of names to the next."""
 
 _APART = 10.0
 _HANG = 7.0

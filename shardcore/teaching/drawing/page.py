@@ -28,7 +28,6 @@ MARGIN = 18.0
 LINE = 1.35
 """Line height, as a factor of the text size."""
 TITLE_GAP = 11.0
-"""Pixels below the title of a figure."""
 
 _APART = 1.0
 _BUCKET = 16.0
@@ -85,7 +84,6 @@ class DrawingPage:
         self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
 
     def taken(self, rect: Rect) -> list[Rect]:
-        """Return the texts that a rectangle would meet."""
         found = []
         for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
             found += [
@@ -134,7 +132,6 @@ class DrawingPage:
         return max(min(x, self.width - half - 2), half + 2)
 
     def title(self, top: float, text: str, unit: str = "") -> float:
-        """Write the title of a figure; return the y below it."""
         if not text and not unit:
             return top
         height = NORMAL * LINE

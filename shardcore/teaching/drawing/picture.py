@@ -11,7 +11,6 @@ from shardcore.model.drawing import Drawing, Item, Link, Tone
 Point = tuple[float, float]
 
 NO_ITEM = -1
-"""Number of shapes without an item."""
 
 
 class Ink(StrEnum):
@@ -120,7 +119,6 @@ class Path:
     link: Link | None = None
 
     def points(self, pieces: int = 12) -> list[Point]:
-        """Return points along the path, `pieces` per curve."""
         found, at = [self.start], self.start
         for move in self.moves:
             if move.by is None:
@@ -136,7 +134,6 @@ Shape = Box | Text | Path
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Clickable polygon of an item."""
 
     item: int
     points: tuple[Point, ...]

@@ -27,7 +27,6 @@ _NEXT = 5.0
 _NUMBERS = 22.0
 _UNDER = 10.0
 _NARROW = 12.0
-"""Pixels; narrower items are marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,6 @@ def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: 
 
 
 def _without_stops(points: Sequence[Point]) -> list[Point]:
-    """Drop points that repeat, or lie on a straight line."""
     found: list[Point] = []
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:

@@ -16,9 +16,7 @@ _MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _DASHES = "4 3"
 _BAND = "0.72"
 HATCHED = (Tone.MISS, Tone.DEAD)
-"""Tones with a hatch over their tint."""
 HEAD = 7.0
-"""Pixels of the head of an arrow."""
 
 
 def svg(picture: Picture, colours: Colours = LIGHT) -> str:

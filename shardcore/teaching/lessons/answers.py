@@ -16,9 +16,7 @@ _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
     f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
 }
 _SIZES = re.compile(r"\b(?:bytes?|size|large|long|space)\b", re.IGNORECASE)
-"""Words of questions whose answers may have a unit."""
 _GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
-"""Separator of thousands."""
 _FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
 _OPERATOR = re.compile(r"\s*([*^·×])\s*")
 _MOST_DIGITS = 40
@@ -130,7 +128,6 @@ def number_of(text: str, prompt: str = "") -> int | None:
 
 
 def _product(text: str) -> Decimal | None:
-    """Multiply the factors; None beyond 40 digits."""
     sign = text[:1] if text[:1] in ("+", "-") else ""
     value = Decimal(1)
     for part in re.split(r"(?<!\*)\*(?!\*)|[·×]", text.removeprefix(sign)):
@@ -144,7 +141,6 @@ def _product(text: str) -> Decimal | None:
 
 
 def _letters(text: str) -> str:
-    """Return a text in the form in which texts are compared."""
     return " ".join(text.lower().split()).removeprefix("0x")
 
 

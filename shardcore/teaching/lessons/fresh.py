@@ -15,7 +15,6 @@ from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Fresh
 
 FRESH = "shardscope-lesson-"
-"""Prefix of the folder of fresh files."""
 
 _WORDS = (
     "shard",

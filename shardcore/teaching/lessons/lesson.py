@@ -17,7 +17,6 @@ from shardcore.teaching.lessons.mended import is_demand
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
-"""Longest text that is parsed."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
@@ -38,30 +37,20 @@ class LessonError(Exception):
 
 class Show(StrEnum):
     NODE = "node"
-    """A node of the tree, by its path; its bytes are selected."""
     BYTES = "bytes"
-    """Bytes: `A..B`, or `A..B of SOURCE`."""
     STEP = "step"
-    """A step of the lookup, by its title."""
     DRAWING = "drawing"
-    """A drawing, by its name, with values of its controls: `parking displacement=0`."""
     PANEL = "panel"
-    """A panel of the window, by its name."""
 
 
 class Answer(StrEnum):
     NODE = "node"
-    """Selected bytes inside the node of this path."""
     NUMBER = "number"
-    """A number, typed; decimal or with `0x`."""
     TEXT = "text"
-    """A text, typed; case, blanks around it and `0x` before it are ignored."""
     ITEM = "item"
-    """An item of a drawing that was clicked: `NAME of SKETCH`."""
     MENDED = "mended"
     """The open bytes are repaired: a depth of verification without errors, or `sha256` and its digits."""
     CHOICE = "choice"
-    """One of several sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from shardcore.teaching.lessons.lesson import MOST_LETTERS, Lesson, LessonError,
 FOLDER = "lessons"
 MISSIONS = "missions"
 NOTES = ".notes.md"
-"""Ending of the notes for instructors beside a lesson."""
 
 
 def lessons() -> tuple[Lesson, ...]:

@@ -11,7 +11,6 @@ from shardcore.model.number_words import plural
 from shardcore.shards.shard import Shard
 
 MOST_BYTES = 256 << 20
-"""Largest file that is compared with a digest."""
 
 _PIECE = 1 << 20
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")

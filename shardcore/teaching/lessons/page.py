@@ -39,11 +39,8 @@ SEED = 1
 """Seed of fresh files: the same lesson gives the same page."""
 
 _SPANS = 4
-"""Ranges printed per step of the lookup."""
 _MOST_FILE = 1 << 18
-"""Largest file that is embedded."""
 _MOST_BYTES = 16 * 8
-"""Bytes printed per node."""
 _MOST_PICTURE = 1 << 20
 _DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _WIDTH = 720
@@ -74,7 +71,6 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """Right answer and the reply to it, in Markdown."""
 
     answer: str
     why: str

@@ -19,16 +19,12 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Questi
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
 MOST_INDEX = 4 << 20
-"""Largest index that is read for a lesson."""
 
 _FRESH = 1000
-"""Rows of a fresh file among which a key is picked."""
 
 _TRIES = 20
-"""Keys that are tried for a step."""
 
 _LOOKED_AT = 20
-"""Rows that are searched for one with a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,6 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
 
 
 def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
-    """Return a random key with which the step can be asked."""
     keys = [pick_key(shard, random) for _ in range(_TRIES)]
     return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
 

@@ -195,7 +195,6 @@ def escaped(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Escape a text that may contain braces."""
     return escaped(text.replace("{", "(").replace("}", ")"))
 
 

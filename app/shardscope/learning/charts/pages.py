@@ -43,7 +43,6 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.wrap_text import WrapText
 
 LOW = 230
-"""Below this height there is no room for sentences."""
 
 class ChartPages(QWidget):
     spoken_role = QAccessible.Role.Grouping

@@ -22,7 +22,6 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
 TICK_ROOM = 62
-"""Pixels of a number beside an axis."""
 
 DRAG = 4
 """Pixels that a press moves before it is a drag."""

@@ -100,11 +100,8 @@ class DrawingPanel(QWidget):
     item_chosen = Signal(object)
     """The `Item` that was clicked, or chosen by the keyboard."""
     bytes_wanted = Signal()
-    """The user wants to see the bytes."""
     drawn = Signal()
-    """Another drawing is shown."""
     sketch_chosen = Signal(str)
-    """The user chose the sketch of that name."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

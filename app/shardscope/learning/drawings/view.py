@@ -252,15 +252,11 @@ class DrawingView(QGraphicsView):
     pointed = Signal(int)
     """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
     chosen = Signal(int)
-    """An item was clicked, or chosen by the keyboard."""
     activated = Signal(int)
-    """An item was double-clicked, or Enter was pressed on it."""
     dragged = Signal(str, int)
     """Carries a control, and the units by which its handle was moved since the drag began."""
     drag_began = Signal(str)
-    """A handle was grabbed."""
     menu_wanted = Signal(object)
-    """Carries a global position."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -15,7 +15,6 @@ from shardcore.model.node import Children
 from shardcore.teaching import assets
 
 GLOSSARY = "glossary"
-"""Name of the glossary."""
 
 BEST_FIT = 4
 
@@ -23,7 +22,6 @@ MOST_NODES = 4000
 """Nodes that are searched for a field."""
 
 _MOST_CHILDREN = 24
-"""Children per node that are searched."""
 
 _LAYOUT = re.compile(r"<!-- layout: (.*?) -->")
 _ROW = re.compile(

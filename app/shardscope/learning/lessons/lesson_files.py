@@ -31,7 +31,6 @@ _PICTURE = QSize(900, 640)
 
 
 _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGNORECASE)
-"""Declarations, and references to other files, in the text of an SVG."""
 
 
 class LessonFiles(QWidget):

@@ -36,14 +36,12 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 
 LOW = 260
-"""Below this height margins are narrow."""
 
 
 class LessonPanel(QWidget):
     begun = Signal()
     """A lesson of the list starts or continues."""
     reload_wanted = Signal()
-    """Read the tried text again."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -40,9 +40,7 @@ class LessonPlayer(QObject):
     began = Signal()
     """A lesson starts, with none before it."""
     left = Signal()
-    """A lesson ended."""
     finished = Signal()
-    """The last step was done."""
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
         super().__init__(session)

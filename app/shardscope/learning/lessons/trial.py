@@ -18,7 +18,6 @@ SOON_MILLISECONDS = 100
 
 class LessonTrial(QObject):
     read = Signal(object)
-    """Carries the `Lesson` that was read."""
     refused = Signal(str)
     """Error of a file that is no valid lesson, with its line."""
 

@@ -15,7 +15,6 @@ from shardscope.widgets.plain_text import tip
 
 class SandboxActions(QObject):
     leave_wanted = Signal()
-    """Leave the sandbox."""
 
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)

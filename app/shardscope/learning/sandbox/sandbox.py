@@ -46,7 +46,6 @@ class Sandbox(QObject):
     reopened = Signal()
     """The changed bytes are open, and all panels show them."""
     saved = Signal(object)
-    """Carries the path of a copy."""
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -221,7 +220,6 @@ class Sandbox(QObject):
             self._open(self._inside(select or self._session.selection.span))
 
     def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
-        """Keep changes; return False where there are too many."""
         try:
             check_room(changes)
         except ShardError as error:

@@ -15,9 +15,7 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
 
 LANE_HEIGHT = 26.0
-"""Pixels of a stretch."""
 AXIS = 22.0
-"""Pixels of the ticks and their numbers."""
 
 _LANE_GAP = 4.0
 _LEAST_WIDE = 3.0
