@@ -15,7 +15,6 @@ from shardcore import RemoteOptions
 from shardcore.sources.base import AHEAD, PIECE, RANGE, WHOLE_RANGE, read_pieces
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.connection_pool import STEADY, RequestGate
-from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 from tests.remote.contents import Made
 from tests.remote.servers import RangeServer
 
@@ -132,32 +131,6 @@ def shard_of(count: int, size: int) -> bytes:
             for number in range(count):
                 writer.add(None, random.Random(number).randbytes(size))
         return path.read_bytes()
-
-
-# --- charts and salvage ------------------------------------------------------------------------------------------
-
-
-def test_entropy_of_18_mb(server: RangeServer) -> None:
-    """Sampled or whole, the chart takes a few large ranges in parallel, and says the same as of a local file."""
-    size = 18_000_000
-    uri = server.put("/middle", Made(size, made))
-    for measure in (sampled_entropy, whole_entropy):
-        server.log.clear()
-        with source_of(uri, RemoteOptions()) as source:
-            bits = measure(source).bits  # type: ignore[operator]
-        assert len(server.log) <= 5
-        assert (bits == measure(shardcore.BytesSource(made(0, size), "middle")).bits).all()  # type: ignore[operator]
-
-
-def test_samples_of_a_huge_file(server: RangeServer) -> None:
-    """Of a large file only the samples come, 16 at the same time by default."""
-    uri = server.put("/huge", Made(10 * SIZE, made))
-    with source_of(uri, RemoteOptions()) as source:
-        server.meet = 16
-        sampled_entropy(source)
-    assert len(server.log) <= 257
-    assert server.log.sent < 2_000_000
-    assert server.log.most_at_once == 16
 
 
 # --- hosts that are overloaded -----------------------------------------------------------------------------------

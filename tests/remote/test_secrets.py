@@ -123,7 +123,6 @@ ADDRESS = "http://me:hunter2@127.0.0.1:9/a.shard?X-Amz-Signature=topsecret"
         ["pack", "mdb", "out.mdb", "here", "-O", f"xorbs={ADDRESS}"],
         ["pack", "neuroglancer", "out/", "-O", f"volume={ADDRESS}"],
         ["convert", "here", ADDRESS, "--to", "swh"],
-        ["compare", ADDRESS],
         ["rekey", ADDRESS, "out", "--key", "00"],
         ["get", "here", "--keys", ADDRESS],
         ["get", "here", "key", "-o", ADDRESS],

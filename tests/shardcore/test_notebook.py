@@ -15,8 +15,6 @@ import shardcore
 from shardcore import notebook
 from shardcore.model.objects import ObjectRef, State
 from shardcore.operations.content.results import BytesContent, TableContent, TextContent
-from shardcore.teaching.comparison.comparison import Comparison
-from shardcore.teaching.comparison.measure import FormatRow
 from tests.remote.servers import RangeServer, StoreServer
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +161,6 @@ def test_text_out_of_files_does_not_act() -> None:
         TextContent(HOSTILE, 9, b"", HOSTILE, HOSTILE * 9999),
         TableContent(HOSTILE, 9, b"", text="", rows=((HOSTILE,) * 999,) * 999),
         BytesContent(HOSTILE, 9, HOSTILE.encode() * 99),
-        Comparison(HOSTILE, (FormatRow(HOSTILE, HOSTILE, error=HOSTILE),), 1, 1, (HOSTILE,)),
     ]
     for result in results:
         text = shown(result)

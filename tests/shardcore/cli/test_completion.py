@@ -40,7 +40,7 @@ def completed(line: str, shell: str, monkeypatch: pytest.MonkeyPatch, action: st
         ("shardcore pack des out -O co", ["codec=none", "codec=zstd", "codec=lz4"]),
         ("shardcore locate ", ["des", "neuroglancer"]),
         ("shardcore verify x --depth i", ["index"]),
-        ("shardcore chart x ", ["budget", "sizes", "entropy", "load"]),
+        ("shardcore chart x ", ["budget", "sizes", "load"]),
         ("shardcore extract a b --conflict re", ["rename", "replace"]),
         ("shardcore info small", []),
     ],
