@@ -53,9 +53,9 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function in order, without nested functions, annotations, raised errors and type-checking."""
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            skipped = field in {"annotation", "returns", "decorator_list"} or isinstance(child, FUNCTIONS | ast.ClassDef | ast.Raise)
+            skipped = isinstance(child, FUNCTIONS | ast.ClassDef | ast.Raise) or field in {"returns", "decorator_list"}
             checking = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
-            if isinstance(child, ast.AST) and not skipped and not checking:
+            if isinstance(child, ast.AST) and not skipped and not checking and field != "annotation":
                 yield child
                 yield from own_nodes(child)
 
