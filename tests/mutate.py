@@ -125,7 +125,7 @@ def mutated(text: str, mutant: Mutant) -> tuple[str, str] | None:
         return None
     _, shown, owner, field, value = found[ordinal]
     line, before = getattr(shown, "lineno", "?"), ast.unparse(shown)
-    (setattr if isinstance(field, str) else operator.setitem)(owner, field, value)
+    (operator.setitem if isinstance(field, int) else setattr)(owner, field, value)  # type: ignore[arg-type]
     after = ast.unparse(value if kind in {"condition", "call"} else shown)
     text = ast.unparse(ast.fix_missing_locations(tree))
     return f"line {line}: {before[:60]} -> {after[:60]}".replace("\n", " "), text

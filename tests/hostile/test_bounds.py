@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from shardcore.testing import rounds, sampled
-from tests.hostile import bounds
 from tests.hostile.bounds import commands_of, judged
-from tests.hostile.files import ALL, MODULES
+from tests.hostile.files import ALL
 from tests.hostile.making import Hostile
 from tests.hostile.running import Runner
 
-DOCS = Path(__file__).parents[2] / "docs" / "bounds.md"
 QUICK_FILES, QUICK_COMMANDS = 3, 3
 FULL_FILES, FULL_COMMANDS = 10, 5
 """Of the files, and of the commands over each; always the same ones. `python -m tests.hostile` runs all of them."""
@@ -45,20 +42,3 @@ def test_every_command_stays_within_the_bounds(one: Hostile, runner: Runner, tmp
         if wrong:
             broken.append(f"{command}: {wrong} ({outcome}) {outcome.err[-500:]}")
     assert not broken, "\n".join(broken)
-
-
-def test_every_format_has_hostile_files() -> None:
-    """Each format has its module, and each file says what it attacks."""
-    from shardcore.shards.registry import FORMATS
-
-    assert {module.__name__.rpartition(".")[2] for module in MODULES} == set(FORMATS)
-    assert {one.format for one in ALL} == set(FORMATS)
-    assert all(one.why.endswith(".") for one in ALL)
-    assert len({str(one) for one in ALL}) == len(ALL)
-
-
-def test_the_docs_state_the_bounds_that_are_tested() -> None:
-    """The figure in the table is that of the tests."""
-    text = DOCS.read_text("utf-8")
-    stated = {float(number) for number in re.findall(r"\*\*(\d+)\*\*", text)}
-    assert stated == {bounds.MEGABYTES}

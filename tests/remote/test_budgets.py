@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 import shardcore
-from shardcore import DataSet, ShardError, UsageError
+from shardcore import DataSet
 from shardcore.cli.program import run
 from shardcore.operations.cold_cost import cold_trace
-from shardcore.shards.member_work import RowsAsked, member_rows
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL, sampled
@@ -136,23 +135,6 @@ def skeletons() -> Mapping[str, bytes]:
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def cache() -> Mapping[str, bytes]:
-    """Shards of a Xet cache, and a xorb of each."""
-    dice = random.Random(4)
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        for number in range(MEMBERS):
-            with shardcore.create(folder / f"{number:03}.mdb", format="mdb") as writer:
-                writer.add(None, dice.randbytes(40_000))
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def list_members(shard: DataSet, folder: Path) -> None:
-    """Lists all objects, like `ls`."""
-    with closing(shard.each_member(member_rows, RowsAsked())) as found:
-        assert all(not isinstance(rows, ShardError) and len(rows.columns) for _, rows in found)
-
-
 def verify(shard: DataSet, folder: Path) -> None:
     """Verifies all contents."""
     assert shard.verify().ok
@@ -163,39 +145,12 @@ def extract(shard: DataSet, folder: Path) -> None:
     assert shardcore.extract(shard, folder).ok
 
 
-SETS: dict[str, tuple[Callable[[], Mapping[str, bytes]], dict[Callable[[DataSet, Path], None], int]]] = {
-    # Of most: that there is no info, the listing, and each file once.
-    "des": (documents, dict.fromkeys((list_members, verify, extract), 2 + 2 * MEMBERS)),
-    "neuroglancer": (skeletons, dict.fromkeys((list_members, verify, extract), 2 + MEMBERS)),
-    # Eight at once find out how xorbs are called.
-    "mdb": (cache, {list_members: 2 + MEMBERS, extract: 2 + 2 * MEMBERS + 8 * 3}),
-}
-"""Data sets of small shards, and the most requests of each job, opening included."""
-
-
 @contextmanager
 def data_set(files: Mapping[str, bytes]) -> Iterator[tuple[str, RemoteOptions, Log]]:
     """A folder in a store: its address, how it is reached, and what the server saw."""
     with StoreServer({f"/shards/set/{path}": data for path, data in files.items()}) as server:
         options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
         yield "s3://shards/set/", options, server.log
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", SETS)
-def test_small_shards_come_with_one_request(name: str, tmp_path: Path) -> None:
-    """Whatever is done with all shards of a data set: one request fetches one of up to 256 KiB, and no byte twice."""
-    make, jobs = SETS[name]
-    files = make()
-    with data_set(files) as (uri, options, log):
-        for job, most in jobs.items():
-            log.clear()
-            with shardcore.open(uri, remote=options) as shard:
-                assert isinstance(shard, DataSet)
-                job(shard, tmp_path / job.__name__)
-            told = f"{name}, {job.__name__}:\n{log}"
-            assert len(log) <= most, told
-            assert log.sent <= sum(map(len, files.values())) + GUESS, told
 
 
 def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
@@ -221,18 +176,6 @@ def test_one_uid_of_many_shards(key: str, most: int) -> None:
         else:
             assert len(shard.read(shard.find(key))) == 10_000
         assert len(log) <= most, str(log)
-
-
-def test_a_number_of_bits_that_is_given() -> None:
-    """It counts more than names, and no shard is probed."""
-    with data_set(documents()) as (uri, options, log):
-        with shardcore.open(uri, remote=options, n_bits=8) as shard:
-            assert shard.find_all("20") == ()
-            assert not any(one.request.path.endswith(".des") for one in log), str(log)
-        with shardcore.open(uri, remote=options, n_bits="9") as shard:
-            assert shard.find_all("511") == ()
-        with pytest.raises(UsageError, match="from 4 to 16"):
-            shardcore.open(uri, remote=options, n_bits=3)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ QUICK = RemoteOptions(retries=0, connect_timeout=2.0)
 
 
 @pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "SSL_CERT_FILE"])
-def test_each_variable_serves_both_transports(
-    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_variable_serves_both_transports(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the variable the certificate is refused, with it a file opens over HTTPS and out of a store."""
     made = certificate(tmp_path)
     with TlsServer(made) as web, TlsStore(made) as store:

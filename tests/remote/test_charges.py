@@ -20,7 +20,7 @@ from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.where import source_of
 from tests.remote.faults import Cut, FaultProxy, burst
 from tests.remote.s3 import Place
-from tests.remote.servers import RangeServer, RedirectServer, StoreServer
+from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Answer, HttpServer, Request
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
@@ -103,17 +103,6 @@ def test_redirects_without_end_are_counted_and_told(
     assert words in capsys.readouterr().err
 
 
-def test_redirects_count_for_the_limit_of_requests(server: RangeServer) -> None:
-    """A request that is redirected is two."""
-    server.put("/a", BIG)
-    with (
-        RedirectServer(server.url) as first,
-        _file(f"{first.url}/a", RemoteOptions(limit_requests=2)) as source,
-        pytest.raises(errors.BudgetSpent),
-    ):
-        source.read(500_000, 500_010)
-
-
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that goes on by 40 seconds at each look."""
@@ -122,9 +111,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_slow_server_is_told_and_given_up_on_request(
-    server: RangeServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slow_server_is_told_and_given_up_on_request(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
     """Below 1 KB/s for 30 seconds a line says so at once, and the file is read; with the flag the command ends."""
     address = server.put("/small.shard", SWH)
     assert run(["info", address]) == 0

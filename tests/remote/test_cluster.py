@@ -27,15 +27,12 @@ from shardcore.shards.task_state import TaskState
 from shardcore.shards.ticket_opening import on_shard
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.cluster import (
-    dask_processes,
-    doubled_once_killed,
     failing,
     killed_once,
     not_plain,
     not_the_second,
     object_count,
 )
-from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
@@ -72,18 +69,6 @@ def test_a_ticket_opens_its_shard(where: Path) -> None:
             with shardcore.open_ticket(ticket) as shard:
                 assert shard.objects.keys[:] == inside.objects.keys[:]
                 assert shard.verify(Depth.CONTENT) == inside.verify(Depth.CONTENT)
-
-
-def test_a_single_file_is_a_set_of_one_ticket() -> None:
-    """A file has one ticket without a name; bytes have none."""
-    path = SAMPLES / "swh" / "small.shard"
-    with shardcore.open(path) as shard:
-        (ticket,) = shard.tickets()
-        assert (ticket.name, ticket.size, ticket.format) == ("", path.stat().st_size, "swh")
-        with shardcore.open_ticket(ticket) as again:
-            assert again.objects.keys[:] == shard.objects.keys[:]
-    with shardcore.open(path.read_bytes()) as shard, pytest.raises(UsageError, match="not opened by a path"):
-        shard.tickets()
 
 
 def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
@@ -227,14 +212,6 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
     assert len(results) == 20
 
 
-@pytest.mark.thorough
-def test_a_search_survives_a_lost_process(tmp_path: Path) -> None:
-    """Calls that were under way when a process ended are made again, once each and in order."""
-    work = partial(doubled_once_killed, mark=str(tmp_path / "mark"))
-    with local_processes(2) as pool:
-        assert list(pool.calls((work, (number,)) for number in range(20))) == list(range(0, 40, 2))
-
-
 def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
     """Functions without a module and results that cannot be pickled are misuse; nothing waits for them for ever."""
     with shardcore.open(folder) as shards, ProcessPoolExecutor(1, get_context("spawn")) as processes:
@@ -303,29 +280,6 @@ def test_other_commands_print_the_same(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "command",
-    [["verify", "--json"], ["extract"]],
-    ids=" ".join,
-)
-def test_commands_print_the_same(
-    folder: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With processes each command prints and writes byte for byte what it does without."""
-    told, written = [], []
-    for more in ([], ["--cluster", "local:2"]):
-        out = tmp_path / "out"
-        arguments = [command[0], str(folder), *([str(out)] if command[0] == "extract" else []), *command[1:], *more]
-        code = run(arguments)
-        told.append((code, *capsys.readouterr()))
-        written.append({path.name: path.read_bytes() for path in out.glob("*")})
-        for path in out.glob("*"):
-            path.unlink()
-    assert told[0] == told[1]
-    assert written[0] == written[1]
-
-
-@pytest.mark.thorough
 def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Results that are in the state are not computed again; those of changed shards, and half a line, are."""
     state, base = tmp_path / "state", ["ls", str(folder), "--digest", "sha256", "--cluster", "local:2"]
@@ -346,22 +300,6 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
         found.found(["x"])
 
 
-@pytest.mark.thorough
-def test_an_interrupted_extraction_into_a_bucket_goes_on(
-    tmp_path: Path, s3: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Shards that are in the state are not extracted again, although their files exist in the bucket by now."""
-    folder = _shards(tmp_path / "few", 2)
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    command = ["extract", str(folder), s3.uri("state/"), "--endpoint-url", s3.endpoint, "--cluster", "local:1"]
-    command += ["--state", str(tmp_path / "state")]
-    assert run(command) == 0
-    whole = capsys.readouterr().out
-    assert run(command) == 0
-    assert capsys.readouterr().out == whole
-
-
 def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder of this machine is no target for workers on others; the options need a cluster; numbers are checked."""
     assert run(["extract", str(folder), "out", "--cluster", "tcp://127.0.0.1:1"]) == 2
@@ -369,58 +307,3 @@ def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytes
     assert run(["verify", str(folder), "--state", "x"]) == 2
     assert run(["verify", str(folder), "--cluster", "local:0"]) == 2
     assert "takes a number of processes" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-@pytest.mark.interop("distributed")
-@pytest.mark.timeout(900)
-def test_a_cluster_that_loses_a_worker(
-    s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """60 shards of a bucket, two workers, one killed on the way: the same output, and no key in any task or log."""
-    files = {f"many/{path.name}": path.read_bytes() for path in _shards(tmp_path / "set", 60).iterdir()}
-    s3.put(files)
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    from distributed import Client
-
-    address, base = s3.uri("many/"), ["--endpoint-url", s3.endpoint]
-    with shardcore.open(address, remote=RemoteOptions(endpoint_url=s3.endpoint)) as shards:
-        sent = pickle.dumps(shards.tickets())
-        assert s3.key.encode() not in sent
-        assert s3.secret.encode() not in sent
-    local = {}
-    for command in (["verify", "--json"], ["ls", "--digest", "sha256"]):
-        local[command[0]] = (run([command[0], address, *command[1:], *base]), *capsys.readouterr())
-    assert run(["extract", address, str(tmp_path / "here"), *base]) == 1
-    local["extract"] = (1, *capsys.readouterr())
-    with dask_processes(tmp_path / "dask", 2, s3.environment()) as cluster:
-        more = [*base, "--cluster", cluster.address]
-        assert (run(["verify", address, "--json", *more]), *capsys.readouterr()) == local["verify"]
-        cluster.stop_worker()
-        with ThreadPoolExecutor(1) as threads:
-            held = threads.submit(cluster.kill_busy_worker)
-            assert (run(["ls", address, "--digest", "sha256", *more]), *capsys.readouterr()) == local["ls"]
-            tasks = held.result()
-        assert b"many/" in tasks
-        assert s3.key.encode() not in tasks
-        assert s3.secret.encode() not in tasks
-        remote = RemoteOptions(endpoint_url=s3.endpoint)
-        with Client(cluster.address, set_as_default=False) as client, shardcore.open(address, remote=remote) as shards:
-            # Dask alone would wait for these results for ever.
-            far = shards.map_shards(not_plain, executor=client.get_executor())
-            assert {type(one) for one in far} == {UsageError}
-        code = run(["extract", address, s3.uri("out/"), *more])
-        told = capsys.readouterr()
-        assert code == 1
-        assert told.out.replace(s3.uri("out/"), f"{tmp_path / 'here'}/") == local["extract"][1]
-        log = cluster.log()
-    client = s3.client()
-    try:
-        for path in (tmp_path / "here").iterdir():
-            data = client.get_object(Bucket=s3.bucket, Key=f"out/{path.name}")["Body"].read()
-            assert data == path.read_bytes()
-    finally:
-        client.close()
-    assert s3.key not in log
-    assert s3.secret not in log

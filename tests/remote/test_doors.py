@@ -61,18 +61,6 @@ def test_one_object(files: Any, store: StoreServer) -> None:
     assert len(store.log) <= least, str(store.log)
 
 
-def test_ranges_of_an_object(files: Any, store: StoreServer, archive: bytes) -> None:
-    """Ranges of a large object cost their own bytes, and neighbours one request."""
-    whole = files.info("big")["size"]
-    at = archive.find(files.cat_file("big", 0, 4096))
-    store.log.clear()
-    starts = [1 << 20, (1 << 20) + 3000, 6 << 20]
-    found = files.cat_ranges(["big"] * 3, starts, [start + 2000 for start in starts], on_error="raise")
-    assert found == [archive[at + start : at + start + 2000] for start in starts]
-    assert len(store.log) <= 2, str(store.log)
-    assert store.log.sent < whole // 10
-
-
 def test_many_objects(files: Any, store: StoreServer) -> None:
     """Objects that are read together are fetched together."""
     assert len(files.ls("few")) == 300

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,7 +12,6 @@ from shardcore import RemoteOptions
 from shardcore.sources.base import AHEAD, PIECE, RANGE, WHOLE_RANGE, read_pieces
 from shardcore.sources.remote.connection_pool import STEADY, RequestGate
 from shardcore.sources.where import source_of
-from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 from tests.remote.contents import Made
 from tests.remote.servers import RangeServer
 
@@ -110,69 +106,10 @@ def test_ranges_follow_the_threads(threads: int, server: RangeServer, large: str
     assert server.log.most_at_once == threads
 
 
-def test_ranges_follow_the_jobs(server: RangeServer) -> None:
-    """`--jobs` says how many requests there are at the same time, over 8 too."""
-    data = shard_of(24, 300_000)
-    uri = server.put("/a.shard", data)
-    with shardcore.open(uri, jobs=16) as shard:
-        assert shard.jobs == 16
-        server.meet = 16
-        assert shard.source is not None
-        shard.source.read_many([(at, at + 100) for at in range(70_000, len(data) - 100, 200_000)])
-    assert server.log.most_at_once == 16
-    with shardcore.open(uri, remote=RemoteOptions(threads=3)) as shard:
-        assert shard.jobs == 3
-
-
-def shard_of(count: int, size: int) -> bytes:
-    """A read shard of random objects."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.shard"
-        with shardcore.create(path, format="swh") as writer:
-            for number in range(count):
-                writer.add(None, random.Random(number).randbytes(size))
-        return path.read_bytes()
-
-
 # --- charts and salvage ------------------------------------------------------------------------------------------
 
 
-def test_entropy_of_18_mb(server: RangeServer) -> None:
-    """Sampled or whole, the chart takes a few large ranges in parallel, and says the same as of a local file."""
-    size = 18_000_000
-    uri = server.put("/middle", Made(size, made))
-    for measure in (sampled_entropy, whole_entropy):
-        server.log.clear()
-        with source_of(uri, RemoteOptions()) as source:
-            bits = measure(source).bits  # type: ignore[operator]
-        assert len(server.log) <= 5
-        assert (bits == measure(shardcore.BytesSource(made(0, size), "middle")).bits).all()  # type: ignore[operator]
-
-
-def test_samples_of_a_huge_file(server: RangeServer) -> None:
-    """Of a large file only the samples come, 16 at the same time by default."""
-    uri = server.put("/huge", Made(10 * SIZE, made))
-    with source_of(uri, RemoteOptions()) as source:
-        server.meet = 16
-        sampled_entropy(source)
-    assert len(server.log) <= 257
-    assert server.log.sent < 2_000_000
-    assert server.log.most_at_once == 16
-
-
 # --- hosts that are overloaded -----------------------------------------------------------------------------------
-
-
-@pytest.mark.thorough
-def test_fewer_requests_to_a_busy_host() -> None:
-    """A host that answers 503 beyond three requests at the same time gets fewer of all readers, and is read whole."""
-    with RangeServer(latency=0.02, room=3) as server:
-        uri = server.put("/busy", Made(SIZE, made))
-        with source_of(uri, RemoteOptions(threads=16)) as source:
-            ranges = [(at, at + 1000) for at in range(0, SIZE, 1_000_000)]
-            assert source.read_many(ranges) == [made(*one) for one in ranges]
-        refused = sum(one.status == 503 for one in server.log)
-        assert 0 < refused < 40, str(server.log)
 
 
 def test_a_gate() -> None:

@@ -11,7 +11,6 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import CredentialsRefused, Forbidden, Remedy, UsageError
 from shardcore.sources.remote.headers import headers_for
-from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.where import source_of
 from tests.remote.faults import FaultProxy, Refuse
@@ -105,19 +104,6 @@ def test_the_file_of_headers_is_checked(configured: Callable[[str], None]) -> No
             headers_for(("https", "data.example.org"))
 
 
-def test_a_profile_has_headers_of_its_own(server: RangeServer, configured: Callable[[str], None]) -> None:
-    """Headers in a table of the server's section are sent with the profile of that name only, beside the others."""
-    server.put("/a", b"shard")
-    configured(f'["{server.url}"]\nX-All = "1"\nX-Who = "none"\n["{server.url}".lab]\nX-Who = "${{LAB_TOKEN}}"\n')
-    for profile, sent in (("lab", WORD), (None, "none"), ("other", "none"), ("lab", WORD)):
-        source = source_of(f"{server.url}/a", remote=RemoteOptions(profile=profile))
-        assert isinstance(source, shardcore.Source)
-        with source:
-            assert source.read(0, 5) == b"shard"
-        headers = list(server.log)[-1].request.headers
-        assert (headers["x-all"], headers["x-who"]) == ("1", sent)
-
-
 def test_a_file_of_the_hub(
     server: RangeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,18 +123,6 @@ def test_a_file_of_the_hub(
     assert all(one.request.range and "authorization" not in one.request.headers for one in server.log)
     printed = capsys.readouterr()
     assert WORD not in tape.lines() + printed.out + printed.err
-
-
-def test_a_private_repository_says_which_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a token the remedy names HF_TOKEN; with one that the hub refuses, the token is called wrong."""
-    with HttpServer(lambda _: Answer(401)) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        with pytest.raises(Forbidden, match="HF_TOKEN"):
-            shardcore.open("hf://owner/name/a.shard")
-        monkeypatch.setenv("HF_TOKEN", WORD)
-        with pytest.raises(CredentialsRefused, match="token"):
-            shardcore.open("hf://owner/name/a.shard")
 
 
 def test_a_signature_of_azure(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,4 +150,3 @@ def test_a_signature_of_azure(data: Path, capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr().err
     assert "signed address; it may have expired" in told
     assert "wrong" not in told
-

@@ -13,7 +13,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.operations import recover
-from shardcore.testing import FULL, rounds, sampled
+from shardcore.testing import FULL
 from tests.remote.faults import Drop, Fault, FaultProxy, NoListing, Refuse, after, always
 from tests.remote.samples import samples
 from tests.remote.servers import StoreServer
@@ -67,45 +67,9 @@ def outcome(command: list[str], capsys: Capture) -> tuple[int, list[str], list[s
     return code, told.out.splitlines(), told.err.splitlines()
 
 
-COMMANDS = {
-    "verify": ["verify", "URI"],
-    "digests": ["ls", "URI", "--digest", "sha256", "--all"],
-    "extract": ["extract", "URI", "OUT"],
-    "salvage": ["salvage", "URI", "--plan"],
-}
-
-
 def filled(command: list[str], uri: str, out: Path, more: list[str]) -> list[str]:
     """A command with its address, its folder and the options that reach it."""
     return [{"URI": uri, "OUT": str(out), "OUT/": f"{out}/"}.get(word, word) for word in command] + more
-
-
-FORMATS = tuple(samples())
-CELLS = [(command, sample) for command in COMMANDS for sample in FORMATS]
-QUICK = [cell for number, cell in enumerate(CELLS) if cell[0] == "verify" or number % 4 == 1]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("command", "sample"), CELLS if FULL else QUICK)
-def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: Path, capsys: Capture) -> None:
-    """Whatever is under way on a file of any format ends with one line and exit code 4; what was printed is right."""
-    one, words = samples()[sample], COMMANDS[command]
-    if command == "salvage" and one.target.endswith("/"):
-        pytest.skip("salvage takes one file")
-    uri = f"s3://b/{one.target}"
-    with losing(one.files, None) as (proxy, more):
-        beside = [word for name in one.beside for word in (f"--{name}", f"s3://b/{one.beside[name]}")]
-        _, right, _ = outcome(filled(words, uri, tmp_path / "whole", [*beside, *more]), capsys)
-        requests = len(proxy.log.seen)
-    whole = {line.replace(str(tmp_path / "whole"), "") for line in right}
-    for left in sampled(range(requests), rounds(6, 1), full=False):
-        with losing(one.files, dropped(left)) as (proxy, more):
-            out = tmp_path / f"cut{left}"
-            code, lines, errors = outcome(filled(words, uri, out, [*beside, *more]), capsys)
-        # Ranges that are under way together are now and then one less.
-        lost = (4, 1) if proxy.struck else (0, 0)
-        assert (code, len(errors)) == lost, (left, requests, errors)
-        assert {line.replace(str(out), "") for line in lines} <= whole, left
 
 
 @pytest.mark.parametrize("lose", [dropped, expired])
@@ -201,14 +165,6 @@ def test_a_prefix_that_is_not_there(command: list[str], capsys: Capture) -> None
     assert (code, lines, errors) == (4, [], ["shardcore: there is nothing at s3://b/nothing/"])
 
 
-def test_a_forbidden_folder_is_one_line(many: dict[str, bytes], capsys: Capture) -> None:
-    """What was looked for beside a folder that may not be read is not told besides."""
-    with losing(many, Refuse("AccessDenied")) as (_, more):
-        code, lines, errors = outcome(["ls", "s3://b/", *more], capsys)
-    assert (code, lines, len(errors)) == (4, [], 1)
-    assert "status 403" in errors[0]
-
-
 def test_without_the_right_to_list(capsys: Capture) -> None:
     """The shards of Neuroglancer are computed from the keys, or tried by their names, as over HTTP."""
     one = samples()["neuroglancer"]
@@ -219,15 +175,6 @@ def test_without_the_right_to_list(capsys: Capture) -> None:
     with losing(one.files, None) as (_, more):
         whole = [outcome([*words, *more], capsys) for words in (["info", uri], ["ls", uri], ["verify", uri])]
     assert without == whole
-
-
-def test_a_folder_that_may_not_be_listed_is_named_as_such(many: dict[str, bytes], capsys: Capture) -> None:
-    """Where the names cannot be computed, the missing right is named: a bucket is no web server."""
-    with losing(many, NoListing()) as (_, more):
-        code, lines, (line,) = outcome(["ls", "s3://b/", *more], capsys)
-    assert (code, lines) == (4, [])
-    assert "may not be listed" in line
-    assert "web server" not in line
 
 
 def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
@@ -243,12 +190,3 @@ def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
     assert [one[:2] for one in found] == [(0, ["first"]), (0, ["second"]), (1, [])], found
     assert code == 4
     assert "status 403" in line
-
-
-def test_zones_without_the_right_to_list(tmp_path: Path, capsys: Capture) -> None:
-    """A uid with its date is found in the zone that owns it, by the names that its shards can have."""
-    zone = {"name": "a", "range": {"start": 0, "end": 255}, "s3": {"bucket": "b", "prefix": "z"}}
-    (tmp_path / "zones.json").write_text(json.dumps({"n_bits": 8, "zones": [zone]}))
-    with losing({"z/20261103_2A_0000.des": shard([Stored(b"42", b"low")])}, NoListing()) as (_, more):
-        found = outcome(["get", str(tmp_path / "zones.json"), "42", "--date", "2026-11-03", "--yes", *more], capsys)
-    assert found[:2] == (0, ["low"]), found

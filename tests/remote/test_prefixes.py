@@ -43,20 +43,6 @@ def options(server: ManyKeysServer) -> RemoteOptions:
     return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
 
 
-@pytest.mark.thorough
-def test_one_pass(store: ManyKeysServer) -> None:
-    """Opening needs the first page; the members take the others, and nothing is listed again after that."""
-    with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
-        assert isinstance(found, DataSet)
-        assert store.listings <= 1 + ABOVE
-        assert [member.name for member in found.members] == list(NAMES)
-        assert store.listings <= PAGES + ABOVE
-        assert len(found.tree.children) >= PAGES
-        assert found.member(NAMES[-1]).find("document").size == 5
-        assert found.folder.list()[0].name == NAMES[0]
-        assert store.listings <= PAGES + ABOVE
-
-
 def test_members_arrive(store: ManyKeysServer) -> None:
     """The members of a page are worked on while the next pages are not listed yet."""
     with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
@@ -76,16 +62,6 @@ def test_ls_shows_the_first(store: ManyKeysServer, capsys: pytest.CaptureFixture
     assert run(["ls", "s3://bucket/many/", "--limit", "5", *remote]) == 0
     assert capsys.readouterr().out.count("document") == 5
     assert store.listings <= 1 + ABOVE
-
-
-def test_names_that_no_packer_gives(des: bytes) -> None:
-    """The first page is enough to recognise shards by their suffix, too; no format lists the others to see."""
-    names = [f"part-{number:05}.des" for number in range(5500)]
-    with ManyKeysServer("/bucket/many/", names, des) as server:
-        found = shardcore.open("s3://bucket/many/", remote=options(server))
-        assert found.format == "des"
-        assert server.listings <= 1 + 4
-        found.close()
 
 
 def test_a_folder_of_something_else() -> None:

@@ -75,20 +75,6 @@ def test_no_command_connects_unasked(
     assert not [one for one in tmp_path.rglob("*") if one.is_file() and one != path]
 
 
-def test_the_refusal_names_store_and_way(named: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names the file, every store, and what connects."""
-    write_zones(named, "https://a.example.org", "https://b.example.org:9000")
-    assert run(["ls", str(named), "--profile", "lab"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "zones.yaml names a store; no request was sent to https://a.example.org, https://b.example.org:9000" in told
-    assert "--yes" in told
-    assert "--zones FILE" in told
-    with pytest.raises(StoreUntrusted) as caught:
-        shardcore.open(named, remote=RemoteOptions(profile="lab"))
-    assert caught.value.question == ("Connect to https://a.example.org, https://b.example.org:9000 as profile lab?")
-
-
 @pytest.mark.parametrize("agree", [["--yes"], ["-y"], ["--zones", "{}"], ["--endpoint-url", "http://{}"]])
 def test_you_agree(agree: list[str], named: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With `--yes`, with the file as `--zones`, or to a store of your own, requests are sent."""

@@ -14,11 +14,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import LargeRead
-from shardcore.operations.extraction import extract
 from shardcore.shards import whole_file
-from shardcore.sources.base import WHOLE_RANGE, range_cuts
-from shardcore.sources.read_purpose import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Log
@@ -134,45 +130,6 @@ def test_commands_that_read_all_begin_with_all(
     capsys.readouterr()
 
 
-def test_what_is_not_needed_is_not_begun_with(server: RangeServer, tmp_path: Path) -> None:
-    """Checks of the index and the extraction of one object fetch no large range."""
-    address = served(server, "des")
-    assert run(["verify", address, "--depth", "index"]) == 0
-    assert run(["extract", address, str(tmp_path), "document 3"]) == 0
-    assert server.log.sent < OBJECTS * SIZE / 3, server.log
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_extracting_all_fetches_the_file_in_one_range(server: RangeServer, name: str, tmp_path: Path) -> None:
-    """Extracting everything costs what opening costs, and one range more."""
-    with shardcore.open(served(server, name)) as shard:
-        done = extract(shard, tmp_path / "out")
-    assert done.ok
-    assert sum(one.size for one in done.files) == OBJECTS * SIZE
-    check(server.log, name, REQUESTS[name][2])
-
-
-def test_a_file_of_many_megabytes_takes_no_more_requests(server: RangeServer, tmp_path: Path) -> None:
-    """A file of 18 MB costs what one of 3 MB does: it comes with one range, where larger ones come with several."""
-    with shardcore.create(tmp_path / "a.shard", format="swh") as writer:
-        for number in range(18):
-            writer.add(None, bytes([number]) * 1_000_000)
-    server.put("/a.shard", (tmp_path / "a.shard").read_bytes())
-    with shardcore.open(f"{server.url}/a.shard") as shard:
-        assert extract(shard, tmp_path / "out").ok
-    assert len(server.log) <= REQUESTS["swh"][2], server.log
-    assert [len(list(range_cuts(0, size, WHOLE_RANGE))) for size in (18 << 20, 64 << 20)] == [1, 3]
-
-
-def test_raw_values_are_not_fetched_to_verify_them(server: RangeServer) -> None:
-    """A neuroglancer shard of raw values has no checksums: verifying it reads its indices alone."""
-    for path, data in files("neuroglancer").items():
-        server.put(f"/{path}", data.replace(b'"data_encoding": "gzip"', b'"data_encoding": "raw"'))
-    with shardcore.open(f"{server.url}/v/0.shard") as shard:
-        assert shard.verify().without_checksum == OBJECTS
-    assert server.log.sent < OBJECTS * SIZE / 3, server.log
-
-
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Sets how large a file may be that is fetched whole, and how much of all such files."""
@@ -205,35 +162,3 @@ def test_what_is_too_large_comes_as_it_is_read(
     assert report() == first
     assert len(server.log) > requests
     check(server.log, name, 100)
-
-
-def test_sizes_of_gzip_values_are_not_read_before_the_values(
-    server: RangeServer, room: Callable[[int, int], None], tmp_path: Path
-) -> None:
-    """Extracting a shard that does not come whole reads its indices, and neighbouring values together."""
-    room(1_000_000, MANY)
-    with shardcore.open(served(server, "neuroglancer")) as shard:
-        assert extract(shard, tmp_path / "out").ok
-    check(server.log, "neuroglancer", 10 + 8)
-
-
-def test_room_is_given_back(server: RangeServer, room: Callable[[int, int], None]) -> None:
-    """One file after the other is fetched whole where there is room for one only, also after an error."""
-    address = served(server, "swh")
-    room(MANY, len(files("swh")["a.shard"]))
-    for _ in range(2):
-        server.log.clear()
-        with shardcore.open(address) as shard, pytest.raises(KeyError), shard.reading_all():
-            raise KeyError
-        with shardcore.open(address) as shard:
-            assert shard.verify().ok
-        assert whole_file.WholeFiles.room == len(files("swh")["a.shard"])
-
-
-def test_who_wants_to_be_asked_first_is_asked(server: RangeServer) -> None:
-    """Under a limit of bytes for each read, nothing is fetched unasked: the read that needs more is refused."""
-    with shardcore.open(served(server, "swh")) as shard:
-        opening = server.log.sent
-        with at_most(100_000), pytest.raises(LargeRead):
-            shard.verify()
-        assert server.log.sent - opening < 100_000
