@@ -64,16 +64,6 @@ def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
     assert "a reader walks its index from the front" in text
 
 
-def test_the_budget_of_a_folder_adds_up_the_sections(capsys: pytest.CaptureFixture[str]) -> None:
-    """The files of a folder are not called payload: each has an index and tables."""
-    folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
-    assert program.run(["chart", str(folder), "--json"]) == 0
-    shares = json.loads(capsys.readouterr().out)
-    assert {"data", "index", "lookup", "padding"} <= {one["use"] for one in shares}
-    assert not any(one["name"].endswith(".mdb") for one in shares)
-    assert sum(one["bytes"] for one in shares) == sum(file.stat().st_size for file in folder.glob("*.mdb"))
-
-
 def test_a_damaged_file_of_a_folder_is_left_out(run: Run, data: Path, tmp_path: Path) -> None:
     """The others are counted, it is named with its error, and the exit code is 1."""
     (tmp_path / "a.shard").write_bytes((data / "swh" / "small.shard").read_bytes())

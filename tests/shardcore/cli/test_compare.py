@@ -59,14 +59,6 @@ def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
-def test_help_lists_the_main_parameters(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line for each format."""
-    assert run(["compare", "-O", "help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(compared_formats())
-    assert any(line.startswith("bloscpack.chunk_size") for line in lines)
-
-
 def test_the_table_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal no line is longer than it is wide; pipes get one line for each format."""
     assert run(["compare", "--count", "2"]) == 0

@@ -150,23 +150,6 @@ def test_formats_without_the_edit(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["delete", str(shutil.copy(SMALL, tmp_path)), "ab" * 32, "--yes"]) == 1
 
 
-def test_undo_shows_old_and_new_bytes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`undo --dry-run` shows what stands there and what comes back; JSON only with `--json`."""
-    key = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-    file = tmp_path / "a.shard"
-    file.write_bytes((data / "swh" / "small.shard").read_bytes())
-    assert run(["delete", str(file), key, "--yes"]) == 0
-    capsys.readouterr()
-    assert run(["undo", str(file), "--dry-run"]) == 0
-    out = capsys.readouterr().out
-    assert f"  new  {key}" in out
-    assert "  old  000000000000000000\n" in out
-    assert not out.startswith("{")
-    assert run(["undo", str(file), "--dry-run", "--json"]) == 0
-    changes = json.loads(capsys.readouterr().out)["changes"]
-    assert all({"what", "start", "stop", "old", "new"} == set(one) for one in changes)
-
-
 def test_a_dry_run_of_tombstone_shows_the_lines_that_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each line that is added or removed, with the time of now; the second tombstone shows its own lines alone."""
     samples = SMALL.parents[3] / "resources" / "samples" / "des"

@@ -67,15 +67,6 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
     ]
 
 
-def test_ls_all_shows_unused_slots(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With `--all` slots without object come, too, and say what they are."""
-    assert run(["ls", small, "--json", "--all"]) == 0
-    assert [row["state"] for row in lines(capsys)].count("unused") == 1
-    assert run(["ls", small, "--all"]) == 0
-    states = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert (states.count("unused"), states.count("live")) == (1, 12)
-
-
 def test_ls_lists_what_can_be_had(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,31 +85,6 @@ def test_ls_lists_what_can_be_had(
         capsys.readouterr()
     assert run(["ls", store, "--json", "--all", "--digest", "sha256"]) == 0
     assert [row["state"] for row in lines(capsys) if "sha256" not in row] == ["tombstoned"]
-
-
-@pytest.mark.parametrize(("limit", "skip"), [(None, 5), (3, 0), (3, 5), (0, 0), (99, 11), (5, 12)])
-def test_ls_in_pieces(
-    small: str, expected: list[str], limit: int | None, skip: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`--skip` and `--limit` cut the list; sizes are right whether the index was loaded or not."""
-    options = ["--skip", str(skip)] + (["--limit", str(limit)] if limit is not None else [])
-    assert run(["ls", small, "--json", *options]) == 0
-    rows = lines(capsys)
-    assert [row["key"] for row in rows] == expected[skip:][:limit]
-    with shardcore.open(small) as shard:
-        assert [row["size"] for row in rows] == [shard.find(row["key"]).size for row in rows]
-    assert run(["ls", small, *options]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(rows)
-
-
-def test_ls_says_why_a_digest_is_missing(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """An object that cannot be read has no digest: the reason is on standard error, in JSON in its line."""
-    opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n")
-    assert run(["ls", "x", "--digest", "sha256"]) == 1
-    told = capsys.readouterr()
-    assert "-".ljust(64) in told.out
-    assert told.err.startswith("shardcore: bad: ")
-    assert "damaged" in told.err
 
 
 def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,24 +137,6 @@ def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytes
     assert capfdbinary.readouterr().out == contents[0][3:16]
     assert run(["get", small, expected[0], "--range", ":5"]) == 0
     assert capfdbinary.readouterr().out == contents[0][:5]
-
-
-def test_get_fails_clearly(small: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """An absent key is 1, wrong usage 2, an object over the limit 3; nothing is written then, and one line says why."""
-    cases = [
-        ([small, "00" * 32], 1),
-        ([small, A, "00" * 32], 1),
-        ([small, "abc"], 2),
-        ([small], 2),
-        ([small, A, "--range", "5:2"], 2),
-        ([small, A, "--range", "5"], 2),
-        ([small, A, "--part", "fragments"], 2),
-        ([small, A, "--limit-bytes", "-1"], 2),
-    ]
-    for arguments, code in cases:
-        assert run(["get", *arguments]) == code, arguments
-        both = capfd.readouterr()
-        assert (both.out, both.err.count("\n")) == ("", 1), arguments
 
 
 def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,16 +198,6 @@ def test_get_over_a_link(small: str, tmp_path: Path) -> None:
         assert path.read_bytes() == b"a"
     assert target.read_bytes() == b"precious"
     assert not (tmp_path / "nothing").exists()
-
-
-def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What writes whole files refuses a link to a device or a pipe, with `--force`, too."""
-    device = tmp_path / "device"
-    device.symlink_to("/dev/null")
-    assert run(["pack", "swh", str(device), small, "--force"]) == 2
-    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
-    assert "is a pipe, a socket or a device" in capsys.readouterr().err
-    assert device.readlink() == Path("/dev/null")
 
 
 def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -352,17 +290,6 @@ def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: p
     assert run(["extract", small, small]) == 4
 
 
-def test_extract_stays_inside(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Keys that look like paths become names in the folder; damage is told, the rest comes, and the exit code is 1."""
-    opened["x"] = lambda: LineShard(b"../../up=1\n/etc/passwd=2\nbad=!\n..=3\n")
-    assert run(["extract", "x", str(tmp_path / "in/out"), "--json"]) == 1
-    rows = lines(capsys)
-    assert [bool(row.get("error")) for row in rows] == [False, False, True, False]
-    assert {Path(row["path"]).parent for row in rows if row["path"]} == {tmp_path / "in/out"}
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
-
-
 def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where a format has a view of the whole content, `extract` without keys takes that."""
     source = str(data / "bloscpack/meta_0.blp")
@@ -412,35 +339,6 @@ def test_how_to_extract(
     assert (out / "one").read_bytes() == (b"hello" if replaced else mine)
     skipped = [row["skipped"] for row in rows if "skipped" in row]
     assert skipped == ([str(out / "one")] if more == ["--conflict", "skip"] else [])
-
-
-def test_extract_without_a_manifest(opened: dict[str, Any], tmp_path: Path) -> None:
-    """It can be left out."""
-    opened["x"] = lambda: LineShard(b"one=hello\n")
-    assert run(["extract", "x", str(tmp_path), "--no-manifest"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["one"]
-
-
-def test_parts_that_are_asked_for(data: Path, tmp_path: Path) -> None:
-    """Of a mesh the manifest alone, or with its fragments; a part that there is not is an error."""
-    mesh = str(data / "neuroglancer/mesh")
-    counts = {}
-    for parts in ("all", "none", "fragments", "nonsense"):
-        code = run(["extract", mesh, str(tmp_path / parts), "--parts", parts, "--no-manifest"])
-        assert code == (parts == "nonsense")
-        counts[parts] = len(list((tmp_path / parts).iterdir()))
-    assert counts["all"] == counts["fragments"] == 2 * counts["none"] > 0
-    assert counts["nonsense"] == counts["none"]
-
-
-@pytest.mark.parametrize("more", [["--conflict", "never"], ["--conflict", "skip", "--force"]])
-def test_policies_that_make_no_sense(
-    small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
-) -> None:
-    """An unknown policy, or two of them, is wrong usage, and nothing is written."""
-    assert run(["extract", small, str(tmp_path / "out"), *more]) == 2
-    assert "--conflict" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def test_ls_has_the_same_columns_in_every_row(

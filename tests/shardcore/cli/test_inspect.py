@@ -91,16 +91,6 @@ def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> N
     assert found["fields"]["header.magic"].startswith(b"SWHShard".hex())
 
 
-def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The plain form names format, sections and fields."""
-    assert run(["info", small]) == 0
-    out = capsys.readouterr().out
-    assert "swh 1 (magic SWHShard)" in out
-    assert "header.objects_count" in out
-    assert "hash function" in out
-    assert "0x1171–0x1378 · 520 bytes" in out
-
-
 def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Magics and names are text for people; bytes that are no text, and all bytes in JSON, are hex."""
     assert run(["info", small]) == 0
@@ -162,15 +152,6 @@ def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixtur
     assert path[-1]["doc"]
     assert run(["explain", small, offset]) == 0
     assert "objects_count = 12" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("offset", ["x", "", "1.5", "5064", "0x" + "f" * 40, "9" * 6000, "010"])
-def test_bytes_that_are_not_there(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no offset of the file is wrong usage."""
-    assert run(["explain", small, offset]) == 2
-    assert run(["explain", small, "--", "-1"]) == 2
-    assert run(["explain", small, "0", "--in", "nowhere"]) == 2
-    assert capsys.readouterr().err.count("\n") == 3
 
 
 def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,18 +225,6 @@ def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.Cap
         assert {"severity", "code", "span", "message"} <= set(finding)
         assert finding["severity"] == "error"
         assert set(finding["span"]) == {"start", "stop"}
-
-
-def test_verify_reports_on_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A shard whose hash function is damaged still has objects: that is a report, and not the end."""
-    content = bytearray(Path(small).read_bytes())
-    content[-4:] = b"\xff" * 4
-    broken = tmp_path / "broken.shard"
-    broken.write_bytes(content)
-    assert run(["verify", str(broken), "--json"]) == 1
-    report = told(capsys)
-    assert report["objects"] == 12
-    assert not report["ok"]
 
 
 def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -335,31 +304,6 @@ def test_an_option_that_the_format_does_not_have_is_refused(
     assert "swh" in capsys.readouterr().err
 
 
-def test_trace_in_brief(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--brief` has one line for each step, and the outcome."""
-    assert run(["trace", small, KEY, "--brief"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(".")[0].strip() for line in lines[:-1]] == [str(number) for number in range(1, 12)]
-    assert lines[-1] == f"found: {KEY}"
-
-
-def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """`-O help` works for `locate`, too; the help of `pack` and `convert` names all formats."""
-    assert run(["locate", "des", "5", "-O", "help"]) == 0
-    assert "n_bits" in capsys.readouterr().out
-    for command in ("pack", "convert"):
-        assert run([command, "--help"]) == 0
-        out = " ".join(capsys.readouterr().out.split())
-        assert all(one.name in out for one in all_formats())
-
-
-@pytest.mark.parametrize("command", ["append", "delete", "truncate", "tombstone"])
-def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--endpoint-url` is no option of a command that changes a local file."""
-    assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
-    assert "no such option: --endpoint-url" in capsys.readouterr().err
-
-
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
     """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
     path = str(SAMPLES / "bloscpack" / "array.blp")
@@ -367,16 +311,6 @@ def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str
     assert "2 crc32" in capsys.readouterr().out
     assert run(["info", path, "--json"]) == 0
     assert told(capsys)["fields"]["header.checksum"] == 2
-
-
-def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
-    small: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An offset is a byte, not an amount of bytes."""
-    assert run(["trace", small, KEY]) == 0
-    out = capsys.readouterr().out
-    assert "offset = 0x208" in out
-    assert "length = 1 byte" in out
 
 
 def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -79,44 +77,6 @@ def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
     assert a == b != c
 
 
-def test_names_from_standard_input(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` reads the names of files, one on each line."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{inputs / 'a'}\n{inputs / 'c'}\n"))
-    assert run(["pack", "swh", str(tmp_path / "out"), "-"]) == 0
-    with shardcore.open(tmp_path / "out") as shard:
-        assert shard.declared_objects == 2
-
-
-def test_pack_fails_clearly(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong usage is 2, a missing file 4; nothing appears, and what exists stays."""
-    out = tmp_path / "out"
-    (tmp_path / "old").write_bytes(b"precious")
-    cases = [
-        (["nope", str(out), str(inputs)], 2),
-        (["swh", str(out)], 2),
-        (["swh", str(tmp_path / "old"), str(inputs)], 2),
-        (["swh", str(tmp_path / "old"), str(inputs), "--plan"], 2),
-        (["swh", str(tmp_path / "no/out"), str(inputs)], 2),
-        (["swh", str(out), str(inputs), "-O", "no_such=1"], 2),
-        (["swh", str(out), str(inputs), "-O", "seed"], 2),
-        (["swh", str(out), str(inputs / "a"), str(inputs / "a")], 2),
-        (["swh", str(out), str(tmp_path / "missing")], 4),
-        (["swh", str(out), "x" * 5000], 4),
-    ]
-    for arguments, code in cases:
-        assert run(["pack", *arguments]) == code, arguments
-        assert capsys.readouterr().err.count("\n") == 1, arguments
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "old"]
-    assert (tmp_path / "old").read_bytes() == b"precious"
-    assert run(["pack", "swh", str(tmp_path / "old"), str(inputs), "--force"]) == 0
-
-
-def test_what_is_no_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A device or a pipe is there, but cannot be packed; the message says that, and not that it is missing."""
-    assert run(["pack", "swh", str(tmp_path / "out"), os.devnull]) == 4
-    assert "not a regular file" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read everything")
 def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
     """An input without permission is 4, and no shard appears."""
@@ -143,27 +103,6 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
     with shardcore.open(tmp_path / "none") as shard:
         assert shard.declared_objects == 0
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('{"path": "a", "key": "short"}', "64 hex digits"),
-        ('{"path": "a", "colour": 1}', "swh keeps no facts, not 'colour'"),
-        ('{"path": "a"}\n{"path": "a"}', "have the same key"),
-        ('{"path": "missing"}', "cannot read"),
-    ],
-)
-def test_a_wrong_manifest_is_named(
-    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, told: str
-) -> None:
-    """What does not fit is told with the name of the manifest, and nothing is placed."""
-    (inputs / "m").write_text(line)
-    assert run(["pack", "swh", str(tmp_path / "out"), "--manifest", str(inputs / "m")]) in (2, 4)
-    error = capsys.readouterr().err
-    assert told in error
-    assert str(inputs) in error
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

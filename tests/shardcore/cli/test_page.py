@@ -9,13 +9,12 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from shardcore import State
 from shardcore.cli.options import _REMOTE, _format_flags
 from shardcore.cli.output import FLAGS
 from shardcore.cli.program import app, run
 from shardcore.errors import Remedy
 from shardcore.model.options import OptionPurpose
-from shardcore.shards.registry import FORMATS, all_formats
+from shardcore.shards.registry import all_formats
 
 SWH = Path(__file__).parents[3] / "resources" / "samples" / "swh" / "small.shard"
 PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -24,19 +23,6 @@ PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encodi
 def rows(first: str) -> list[str]:
     """The lines of tables whose first cell is this."""
     return [line for line in PAGE.splitlines() if line.startswith(f"| `{first}` |")]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_says_its_keys(name: str) -> None:
-    """One row for each format."""
-    assert len(rows(name)) == 1
-
-
-@pytest.mark.parametrize("state", State)
-def test_every_state_is_explained(state: State) -> None:
-    """One row for each state, with what three commands do."""
-    (row,) = rows(state.name.lower())
-    assert row.count("|") == 6
 
 
 def test_every_option_is_listed() -> None:

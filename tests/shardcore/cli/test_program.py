@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import io
 import json
 import os
@@ -14,13 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
 import shardcore
 from shardcore import errors
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import printable
-from shardcore.cli.program import app, exit_code, loaded, run
+from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
 from shardcore.model.span import Span
 
@@ -77,32 +74,6 @@ def test_each_error_has_its_code() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--nope"],
-        ["nope"],
-        ["ls"],
-        ["ls", "--nope", "x"],
-        ["ls", "x", "--limit", "many"],
-        ["ls", "x", "--limit", "-1"],
-        ["ls", "x", "y"],
-        ["verify", "x", "--depth", "deep"],
-        ["tree", "x", "--depth"],
-        ["info", ""],
-        ["info", "ftp://x/y"],
-        ["info", "README.md", "--format", "nope"],
-    ],
-)
-def test_wrong_usage_is_told_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever is wrong with the command line: exit code 2, and one line on standard error."""
-    assert run(arguments) == 2
-    both = capsys.readouterr()
-    assert both.out == ""
-    assert both.err.count("\n") == 1
-    assert both.err.startswith("shardcore: ")
-
-
 def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     """The program alone shows its help (and answers 2); so does `--help`, for every command."""
     assert run([]) == 2
@@ -118,17 +89,6 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         for same in ([command, "-h"], ["help", command]):
             assert run(same) == 0
             assert capsys.readouterr().out == text
-
-
-def test_options_for_remote_files_are_on_one_page(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of a command names that page."""
-    assert run(["help", "remote"]) == 0
-    flags = re.findall(r"--[a-z-]+", capsys.readouterr().out)
-    assert {"--endpoint-url", "--requester-pays", "--limit-fetch", "--request-log"} <= set(flags)
-    assert run(["verify", "--help"]) == 0
-    text = capsys.readouterr().out
-    assert "Remote options: see `shardcore help remote`" in text
-    assert not [flag for flag in flags if flag in text]
 
 
 @pytest.mark.parametrize(
@@ -157,21 +117,13 @@ def test_older_names_work(
 @pytest.mark.parametrize(
     ("line", "option"),
     [
-        ("trace SMALL 0 --brief --json", "--brief is only used without --json"),
-        ("ls SMALL --human --json", "--human is only used without --json"),
         ("get SMALL 0 --force", "--force is only used with --output FILE"),
         ("extract SMALL out --shared", "--shared is only used with --cluster ADDRESS"),
         ("verify SMALL --state file", "--state is only used with --cluster"),
-        ("draw SMALL --name parking --dark", "--dark is only used with --svg"),
-        ("draw SMALL --name parking --width 800", "--width is only used with --svg"),
         ("chart SMALL budget --of x", "--of is only used with sizes and load"),
         ("chart SMALL sizes --whole", "--whole is only used with entropy"),
-        ("chart SMALL sizes --spread", "--spread is only used with load"),
-        ("chart SMALL sizes --csv --json", "--csv is only used without --json"),
         ("show SMALL 0 --index 1", "--index is only used with --png"),
         ("compare --force", "--force is only used with --csv FILE"),
-        ("lesson list --notes", "--notes is only used with lesson export"),
-        ("lesson export x y --json", "--json is only used with lesson list"),
         ("undo SMALL --purge --trust", "--trust is only used without --purge"),
     ],
 )
@@ -181,47 +133,6 @@ def test_an_option_without_effect_is_refused(
     """An option that the other options leave without an effect is no option to be ignored."""
     assert run(line.replace("SMALL", str(small)).split()) == 2
     assert capsys.readouterr().err == f"shardcore: {option}\n"
-
-
-def test_every_option_is_used() -> None:
-    """Each parameter of a command is read by its function, and so is all that states how to open."""
-    for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
-        function = inspect.unwrap(loaded(name).callback)
-        (tree,) = ast.parse(inspect.getsource(function)).body
-        assert isinstance(tree, ast.FunctionDef)
-        parts = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute) and _is_how(one.value)}
-        inner = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
-        whole = any(_is_how(one) and id(one) not in inner for one in ast.walk(tree))
-        read = {one.id for line in tree.body for one in ast.walk(line) if isinstance(one, ast.Name)}
-        assert {one.arg for one in tree.args.args} <= read, name
-        needed = {"remote", "tape"} if name == "locate" else {"format", "options", "remote", "tape"}
-        assert whole or not _how(tree) or parts & {"open", "open_rest"} or needed <= parts, (name, parts)
-
-
-def _how(tree: ast.FunctionDef) -> bool:
-    return any(one.arg == "how" for one in tree.args.args)
-
-
-def _is_how(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "how"
-
-
-def test_the_help_is_grouped() -> None:
-    """Options of formats, of remote files and of workers stand after the general ones; edits have no remote ones."""
-    context = loaded("verify").make_context("verify", ["x"])
-    assert re.findall(r"^(\w.*):$", context.get_help(), re.MULTILINE) == [
-        "Arguments", "Options", "Workers", "Formats", "Examples",
-    ]  # fmt: skip
-    text = loaded("truncate").make_context("truncate", ["x"]).get_help()
-    assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == ["Arguments", "Options", "Formats", "Examples"]
-    # No format that can be truncated has one of these.
-    assert not {"--xorbs", "--spec", "--zones", "-O", "--region"} & set(text.split())
-
-
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--version` is the package's."""
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"shardcore {shardcore.__version__}\n"
 
 
 @pytest.mark.thorough
