@@ -125,24 +125,6 @@ def damaged_offsets(folder: Path) -> Path:
     return _with_offsets(folder, np.sort(offsets).astype("<i8").tobytes(), empty_chunk())
 
 
-@hostile("bloscpack", "0", "1000000")
-def same_offsets(folder: Path) -> Path:
-    """More than a million offsets of one chunk that expands to a GiB."""
-    chunk = bomb_chunk()
-    count = (MEGABYTES - len(chunk)) // 8 - 10
-    offsets = np.full(count, 32 + 8 * count, "<i8").tobytes()
-    return _with_offsets(folder, offsets, chunk, size=GIB)
-
-
-@hostile("bloscpack", "0", "600000")
-def ascending_garbage(folder: Path) -> Path:
-    """Half a million ascending offsets, a byte apart, into garbage that looks like headers."""
-    count = 600_000
-    first = 32 + 8 * count
-    offsets = (first + np.arange(count, dtype="<i8")).tobytes()
-    return _with_offsets(folder, offsets, b"\x02\x01\x93\x01" * 300_000)
-
-
 @hostile("bloscpack", "0", "400000")
 def nested_chunks(folder: Path) -> Path:
     """Chunks within chunks: each says that it reaches to the end of the file."""
@@ -165,13 +147,6 @@ def spares(folder: Path) -> Path:
     offsets = np.full(count, 7, "<i8")
     offsets[0] = 32 + 8 * count
     return _with_offsets(folder, offsets.tobytes(), empty_chunk(), spare=count - 1)
-
-
-@hostile("bloscpack", "0", "@1000000000", "all")
-def chunk_of_a_gib(folder: Path) -> Path:
-    """A chunk of 33 KB that expands to a GiB."""
-    file = File([bomb_chunk()], [GIB], checksum=1)
-    return put(folder, _NAME, file.write())
 
 
 @hostile("bloscpack", "0", "150", "all")
@@ -247,13 +222,6 @@ def blocks_of_same_zeros(folder: Path) -> Path:
     return put(folder, _NAME, File([chunk] * 3, [GIB] * 3).write())
 
 
-@hostile("bloscpack", "0", "all")
-def blocks_of_many_streams(folder: Path) -> Path:
-    """A chunk of half a million blocks of sixteen streams, all of which are the same ones."""
-    chunk = chunk_of_same_blocks(GIB, 2048, codec=ZLIB, typesize=16)
-    return put(folder, _NAME, File([chunk], [GIB]).write())
-
-
 @hostile("bloscpack", "0", "60000", "all")
 def column_of_very_many_files(folder: Path) -> Path:
     """A bcolz column of sixty-five thousand files of one byte."""
@@ -265,12 +233,3 @@ def column_of_very_many_files(folder: Path) -> Path:
     for number in range(count):
         put(column, f"data/__{number}.blp", content)
     return column
-
-
-@hostile("bloscpack", "0", "60000.blp")
-def very_many_files(folder: Path) -> Path:
-    """A folder of sixty-five thousand Bloscpack files."""
-    content = File([blosc_header(1, 17, flags=0x12) + b"x"], [1]).write()
-    for number in range(65_536):
-        put(folder, f"files/{number}.blp", content)
-    return folder / "files"

@@ -11,16 +11,7 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from tests.hostile.making import (
-    GIB,
-    UNFIT,
-    hostile,
-    hostile_texts,
-    lz4_frame,
-    put,
-    zstd_bomb,
-    zstd_wide,
-)
+from tests.hostile.making import GIB, UNFIT, hostile, hostile_texts, lz4_frame, put, zstd_bomb, zstd_wide
 
 _NAME = "2024-01-15_00_0000.des"
 NONE, ZSTD, LZ4 = 0, 1, 2
@@ -72,30 +63,6 @@ def one_payload_of_zeros(folder: Path) -> Path:
     return put(folder, _NAME, shard(bomb, entries))
 
 
-@hostile("des", *map(str, range(4)))
-def payloads_worth_keeping(folder: Path) -> Path:
-    """A thousand payloads that expand to 30 MiB each: whoever keeps what was looked at keeps all of them."""
-    size = 30 << 20
-    payload = zstd_bomb(size)
-    places = [8 + number * len(payload) for number in range(1000)]
-    entries = [entry(b"%d" % number, at, len(payload), ZSTD, size) for number, at in enumerate(places)]
-    return put(folder, _NAME, shard(payload * 1000, entries))
-
-
-@hostile("des", "0", "100000")
-def nested_payloads(folder: Path) -> Path:
-    """Payloads within payloads: each begins a byte behind the one before, and all end where the data end."""
-    count = 130_000
-    entries = [entry(b"%d" % n, 8 + n, 2 * count - 2 * n, NONE, 2 * count - 2 * n) for n in range(count)]
-    return put(folder, _NAME, shard(bytes(2 * count), entries))
-
-
-@hostile("des", "one")
-def one_uid(folder: Path) -> Path:
-    """Two hundred thousand entries of one uid."""
-    return put(folder, _NAME, shard(b"x", [entry(b"one", 8, 1, NONE, 1)] * 230_000))
-
-
 @hostile("des", "one", UNFIT)
 def unfit_uids(folder: Path) -> Path:
     """Uids that act on a terminal, and one that is not UTF-8."""
@@ -140,19 +107,6 @@ def sidecar_tombstones(folder: Path) -> Path:
     """A hundred thousand tombstones of one uid, and their times."""
     tombs = {f"one:{n}": {"uid": "one", "created_at": f"{n}", "reason": ""} for n in range(100_000)}
     return _sidecar(folder, json.dumps({"version": 1, "shard_file": UNFIT, "tombstones": tombs}).encode())
-
-
-@hostile("des", "0", "40000")
-def sidecar_many(folder: Path) -> Path:
-    """Tens of thousands of entries, each with tombstones of its uid, and a sidecar that knows others."""
-    count = 40_000
-    tombs = {f"{n}": {"uid": f"{n}", "created_at": "2024-01-15T00:00:00Z", "reason": "r"} for n in range(count)}
-    index = {f"x{n}": {"offset": n} for n in range(count)}
-    put(
-        folder, _NAME.replace(".des", ".meta"), json.dumps({"version": 1, "tombstones": tombs, "index": index}).encode()
-    )
-    meta = b'{"created_at":"2024-01-15T00:00:00Z"}'
-    return put(folder, _NAME, shard(b"x", [entry(b"%d" % n, 8, 1, NONE, 1, meta) for n in range(count)]))
 
 
 @hostile("des", "0", "7")
@@ -247,15 +201,3 @@ def very_many_shards(folder: Path) -> Path:
         name = f"2024-01-15_{number:04X}_0000.des"
         put(folder, f"shards/{name}", shard(b"x", [entry(b"%d" % number, 8, 1, NONE, 1)]))
     return folder / "shards"
-
-
-@hostile("des", "one")
-def folder_of_retention_copies(folder: Path) -> Path:
-    """A shard in a folder with sixty thousand copies of one uid that are kept longer."""
-    inside = folder / "shards"
-    inside.mkdir()
-    _one(inside)
-    for number in range(60_000):
-        stamp = f"2024-01-15T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.{number:06}Z"
-        put(inside, f"_ext_retention/20240115/one_{stamp}.dat", b"")
-    return inside

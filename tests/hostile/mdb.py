@@ -78,12 +78,6 @@ def file_that_says_more(folder: Path) -> Path:
     return _put(folder, shard(head + bytes(48 * 1000), b""))
 
 
-@hostile("mdb", FILE_KEY)
-def empty_files(folder: Path) -> Path:
-    """Two hundred thousand files without segments, of one hash."""
-    return _put(folder, shard(rows(FILE_HEADER, 200_000, file_hash=digest(1)), b""))
-
-
 @hostile("mdb", CHUNK_KEY, XORB_KEY)
 def xorb_of_all_chunks(folder: Path) -> Path:
     """A xorb of two hundred thousand chunks of 4 GiB, of one hash, at places that wrap."""
@@ -200,15 +194,6 @@ def files_of_all_chunks(folder: Path) -> Path:
     return _put(folder, shard(both.tobytes(), _chunks_of_one_byte(chunks)))
 
 
-@hostile("mdb", FILE_KEY)
-def folder_of_all_chunks_again(folder: Path) -> Path:
-    """A folder of eleven shards of a megabyte, each with a file of ten thousand times the same ten thousand chunks."""
-    data = _one_file_of_all(10_000)
-    for number in range(11):
-        put(folder, f"{number:064x}.mdb", data)
-    return folder
-
-
 def _xorb_of_zeros(folder: Path, name: str, count: int, size: int = 131_072) -> None:
     """A xorb whose chunks are the same zeros, which pack well; it has no info block."""
     import lz4.frame
@@ -228,12 +213,6 @@ def one_xorb_again(folder: Path) -> Path:
     return _put(folder, shard(head + rows(FILE_ENTRY, count, **segment), b""))
 
 
-@hostile("mdb", FILE_KEY)
-def xorbs_in_turn(folder: Path) -> Path:
-    """A file of a hundred thousand segments, each of which is a chunk of the next one of forty xorbs."""
-    return file_of_many_xorbs(folder, count=100_000, xorbs=40, chunks=2_500)
-
-
 def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> Path:
     """A file of many segments, each of which is the first chunk of the next xorb, in turn."""
     record = CHUNK_HEADER.pack(compressed_size=write_u24(1), uncompressed_size=write_u24(1)) + b"x"
@@ -246,8 +225,7 @@ def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> 
     named = np.repeat((np.arange(count) % xorbs).astype(np.uint8), 32).reshape(-1, 32)
     head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
     return _put(
-        folder,
-        shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b""),
+        folder, shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b"")
     )
 
 

@@ -12,15 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hostile.making import (
-    MEGABYTES,
-    UNFIT,
-    gzip_bomb,
-    gzip_members,
-    hostile,
-    hostile_texts,
-    put,
-)
+from tests.hostile.making import MEGABYTES, UNFIT, gzip_bomb, gzip_members, hostile, hostile_texts, put
 
 SHARDING = {
     "@type": "neuroglancer_uint64_sharded_v1",
@@ -87,23 +79,6 @@ def far_numbers(folder: Path) -> Path:
     return _digits(folder, size=[1e308, 2**64, 1], voxel_offset=[-1e308, float("nan"), float("inf")])
 
 
-@hostile("neuroglancer", "0")
-def long_scale_key(folder: Path) -> Path:
-    """A scale key of a hundred thousand `a/`."""
-    return _folder(folder, volume(SHARDING, key="a/" * 100_000))
-
-
-@hostile("neuroglancer", "0")
-def many_scales(folder: Path) -> Path:
-    """Tens of thousands of scales, each with a sharding of its own."""
-    scale = {"size": [9, 9, 9], "chunk_sizes": [[9, 9, 9]]}
-    scales = [
-        scale | {"key": f"k{n}", "sharding": SHARDING | {"preshift_bits": n % 60, "shard_bits": n // 60 % 60}}
-        for n in range(30_000)
-    ]
-    return _folder(folder, {"@type": "neuroglancer_multiscale_volume", "scales": scales})
-
-
 hostile_texts("neuroglancer", "info", _folder, "0")
 
 
@@ -144,14 +119,6 @@ def empty_values(folder: Path) -> Path:
     return _one_minishard(folder, b"", index_of(range(count), [0] * count, [0] * count))
 
 
-@hostile("neuroglancer", "0", "400000")
-def nested_values(folder: Path) -> Path:
-    """Values within values, to the end of the file."""
-    count = 400_000
-    left = count - np.arange(count)
-    return _one_minishard(folder, bytes(count), index_of(range(count), range(count), left.tolist()))
-
-
 @hostile("neuroglancer", "0")
 def outside_values(folder: Path) -> Path:
     """Values whose places and keys are sums that wrap."""
@@ -168,16 +135,6 @@ def shared_index(folder: Path) -> Path:
     pair = struct.pack("<2Q", 0, len(bomb))
     info = _mesh_info(minishard_bits=bits, minishard_index_encoding="gzip")
     return _folder(folder, info, pair * (1 << bits) + bomb)
-
-
-@hostile("neuroglancer", "0", "77777")
-def shared_raw_index(folder: Path) -> Path:
-    """Two hundred thousand minishards whose index is the same megabytes."""
-    bits = 18
-    count = 200_000
-    index = index_of(range(count), [0] * count, [1] * count)
-    pair = struct.pack("<2Q", 0, len(index))
-    return _folder(folder, _mesh_info(minishard_bits=bits), pair * (1 << bits) + index)
 
 
 @hostile("neuroglancer", "0", "5")
@@ -258,14 +215,6 @@ def _one_mesh(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Pa
     return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
 
 
-@hostile("neuroglancer", "0", "1", "2799999")
-def without_info_many_keys(folder: Path) -> Path:
-    """A shard without info whose gzip index lists 2.8 million keys, which any hash and shift fits."""
-    count = 2_790_000
-    index = gzip.compress(index_of(range(count), [0] * count, [0] * count), mtime=0)
-    return put(folder, "0.shard", struct.pack("<2Q", 0, len(index)), index)
-
-
 @hostile("neuroglancer", "0")
 def without_info_one_side(folder: Path) -> Path:
     """A shard without info whose keys lie in the first of two minishards by all shifts of the identity."""
@@ -301,14 +250,4 @@ def very_many_shards(folder: Path) -> Path:
     for number in range(65_536):
         content = struct.pack("<2Q", 1, 25), b"x", index_of([number], [0], [1])
         put(folder, f"shards/{number:04x}.shard", *content)
-    return folder / "shards"
-
-
-@hostile("neuroglancer", "0")
-def very_many_strays(folder: Path) -> Path:
-    """A folder with an info, and sixty-five thousand files that no key leads to."""
-    put(folder, "shards/info", json.dumps(_mesh_info()).encode())
-    put(folder, "shards/0.shard", bytes(16))
-    for number in range(65_536):
-        put(folder, f"shards/x{number}_0-64_0-64", b"x")
     return folder / "shards"

@@ -59,15 +59,6 @@ def nested_objects(folder: Path) -> Path:
 
 
 @hostile("swh", KEY)
-def one_object(folder: Path) -> Path:
-    """Slots by the hundred thousand that point to one object of megabytes."""
-    count, size = 120_000, 4_000_000
-    objects = struct.pack(">Q", size) + bytes(size)
-    offsets = np.full(count, 512)
-    return put(folder, "a.shard", shard(objects, slots_of(_keys(count), offsets), function(count, count // 5)))
-
-
-@hostile("swh", KEY)
 def one_key(folder: Path) -> Path:
     """Slots by the hundred thousand with one key."""
     count = 190_000
@@ -169,20 +160,6 @@ def _sparse_index(folder: Path, count: int) -> Path:
 def sparse_index(folder: Path) -> Path:
     """A shard whose index is a hole of four thousand million slots."""
     return _sparse_index(folder, 2**32 - 5)
-
-
-@hostile("swh", KEY)
-def sparse_object(folder: Path) -> Path:
-    """A shard of one object that is a hole of four TB."""
-    path = put(folder, "a.shard", b"")
-    size = 2**42
-    slots = slots_of(np.zeros((2, 32), np.uint8), np.array([512, -1]))
-    head = _HEADER.pack(b"SWHShard", 1, 1, 512, size, size + 512, len(slots), size + 512 + len(slots))
-    with path.open("r+b") as file:
-        file.write(head.ljust(512, b"\0") + struct.pack(">Q", size - 8))
-        file.seek(size + 512)
-        file.write(slots + function(2, 1))
-    return path
 
 
 @hostile("swh", KEY)

@@ -34,14 +34,6 @@ def words(values: np.ndarray) -> bytes:
     return values.astype("<u4").tobytes()
 
 
-@hostile("xorb", "0", "100000", KEY, "all")
-def empty_chunks(folder: Path) -> Path:
-    """Two hundred thousand chunks of no bytes."""
-    count = 200_000
-    ends = words(8 * np.arange(1, count + 1))
-    return put(folder, _NAME, record(b"", 0, 0) * count, info(count, ends, bytes(4 * count)))
-
-
 @hostile("xorb", "0", "200", KEY, "all")
 def zeros(folder: Path) -> Path:
     """Ten thousand chunks that expand two hundred times."""
@@ -59,15 +51,6 @@ def one_record(folder: Path) -> Path:
     count = 200_000
     one = record(b"x" * 1000, 0, 1000)
     return put(folder, _NAME, one, info(count, words(np.full(count, len(one))), words(np.full(count, 1000))))
-
-
-@hostile("xorb", "0", "5", "all")
-def wild_ends(folder: Path) -> Path:
-    """An info block whose ends are random numbers."""
-    count = 200_000
-    dice = np.random.default_rng(9)
-    ends, unpacked = (words(dice.integers(0, 2**32, count)) for _ in range(2))
-    return put(folder, _NAME, record(b"x", 0, 1), info(count, ends, unpacked))
 
 
 @hostile("xorb", "0", "1", "2", "3", "all")
@@ -120,13 +103,4 @@ def sparse_info(folder: Path) -> Path:
         ):
             file.seek(at + start)
             file.write(piece)
-    return folder / _NAME
-
-
-@hostile("xorb", "0", "5", KEY, "all")
-def sparse_records(folder: Path) -> Path:
-    """Chunk records that are a hole of a GB, and no info block."""
-    put(folder, _NAME, record(b"x", 0, 1) * 10)
-    with (folder / _NAME).open("r+b") as file:
-        file.truncate(2**30)
     return folder / _NAME
