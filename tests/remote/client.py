@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 
 def open_sockets() -> set[str]:

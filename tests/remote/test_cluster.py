@@ -19,20 +19,13 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
-from shardcore.operations.find_key import find_in
 from shardcore.operations.member_contents import member_taken
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
 from shardcore.shards.ticket_opening import on_shard
 from shardcore.sources.remote.options import RemoteOptions
-from tests.remote.cluster import (
-    failing,
-    killed_once,
-    not_plain,
-    not_the_second,
-    object_count,
-)
+from tests.remote.cluster import failing, killed_once, not_plain, not_the_second, object_count
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
@@ -227,16 +220,6 @@ def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
     assert str(results[0]) == "the function failed: ValueError: no such column"
     assert [type(one) for one in results[:10]] == [ShardError] * 10
     assert isinstance(results[10], shardcore.FormatError)
-
-
-def test_searches_stay_within_the_limits(folder: Path) -> None:
-    """Each worker has a share of a limit; where nothing is left for the places, the search reports that."""
-    few, files = RemoteOptions(limit_requests=1), sorted(folder.iterdir())
-    with local_processes(1) as pool:
-        with closing(find_in("7", files, tasks=pool, remote=few)) as search, pytest.raises(BudgetSpent):
-            list(search)
-        with closing(find_in("7", files, tasks=pool, remote=RemoteOptions(limit_requests=90))) as search:
-            assert [Path(hit.path).name for hit in search if hit.error is None] == ["20261103_07_0000.des"]
 
 
 @pytest.mark.parametrize(

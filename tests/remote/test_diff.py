@@ -8,7 +8,6 @@ from pathlib import Path
 import shardcore
 from shardcore.cli.program import run
 from shardcore.operations.diff import DiffDepth
-from shardcore.sources.remote.validate import Pin
 from tests.remote.servers import RangeServer
 
 KIB = 1024
@@ -46,12 +45,3 @@ def test_equal_identities_are_enough(server: RangeServer, tmp_path: Path) -> Non
         found = shardcore.diff(one, other)
         assert (found.equal, found.compared) == (True, DiffDepth.IDENTITY)
         assert [shard.tape.requests for shard in (one, other) if shard.tape is not None] == before
-
-
-def test_which_etags_are_contents() -> None:
-    """An ETag that is an MD5 stands for the content wherever it is; weak ones and those of other servers do not."""
-    md5 = '"d41d8cd98f00b204e9800998ecf8427e"'
-    assert Pin(5, md5).content_tag == Pin(5, md5).content_tag != ""
-    assert Pin(5, md5).content_tag != Pin(6, md5).content_tag
-    assert Pin(5, md5[:-1] + '-3"').content_tag
-    assert Pin(5, '"5f3c2a1b-400"').content_tag == Pin(5, f"W/{md5}").content_tag == Pin(5).content_tag == ""

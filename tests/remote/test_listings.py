@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
-import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run
 from shardcore.sources.remote.cancel import MOST_XML
-from shardcore.sources.remote.upload import Upload
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer
 
@@ -35,7 +32,6 @@ ANSWERS = {
     "too long": b"<ListBucketResult><Name>" + b"x" * (2 * MOST_XML),
     "deep": b"<a>" * 200_000,
 }
-USUAL = RemoteOptions(anonymous=True, retries=0, patience=1.0)
 
 
 def serving(body: bytes, status: int = 200) -> HttpServer:
@@ -61,35 +57,6 @@ def test_a_listing_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -
     assert SECRET not in told.err + told.out
     assert peak < 8 * MOST_XML
     assert time.process_time() - began < 30
-
-
-@pytest.mark.parametrize("kind", ["a page", "text", "bytes"])
-def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
-    """Reading and sending raise errors of the source, too, whatever is answered."""
-    (tmp_path / "large").write_bytes(bytes(20 << 20))
-    for status in (200, 404, 500):
-        with serving(ANSWERS[kind], status) as server:
-            remote = RemoteOptions(
-                access_key="a", secret_key="b", endpoint_url=f"http://{server.host}", retries=0, patience=1.0
-            )
-            with pytest.raises(shardcore.ShardError) as caught:
-                shardcore.open("s3://bucket/a.shard", remote=remote)
-            assert SECRET not in str(caught.value)
-            with pytest.raises(shardcore.ShardError) as caught:
-                send(tmp_path / "large", remote)
-            assert SECRET not in str(caught.value)
-
-
-def send(path: Path, options: RemoteOptions) -> None:
-    """Sends a file in parts."""
-    from shardcore.sources.remote.address import parse_address
-    from shardcore.sources.remote.session import RemoteSession
-
-    remote = RemoteSession(options)
-    try:
-        Upload(remote, force=True).send(path, parse_address("s3://bucket/large"))
-    finally:
-        remote.close()
 
 
 def test_a_full_page_is_read() -> None:

@@ -13,7 +13,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.operations import recover
-from shardcore.testing import FULL
 from tests.remote.faults import Drop, Fault, FaultProxy, NoListing, Refuse, after, always
 from tests.remote.samples import samples
 from tests.remote.servers import StoreServer
@@ -67,11 +66,6 @@ def outcome(command: list[str], capsys: Capture) -> tuple[int, list[str], list[s
     return code, told.out.splitlines(), told.err.splitlines()
 
 
-def filled(command: list[str], uri: str, out: Path, more: list[str]) -> list[str]:
-    """A command with its address, its folder and the options that reach it."""
-    return [{"URI": uri, "OUT": str(out), "OUT/": f"{out}/"}.get(word, word) for word in command] + more
-
-
 @pytest.mark.parametrize("lose", [dropped, expired])
 @pytest.mark.parametrize("jobs", ["1", "4"])
 def test_verify_of_a_folder_prints_what_it_found(
@@ -94,38 +88,6 @@ def test_verify_of_a_folder_prints_what_it_found(
     assert (code, len(lines), len(errors), report["ok"]) == (4, 1, 1, False)
     assert report["stopped_after"].endswith("objects")
     assert [finding["code"] for finding in report["findings"]] == ["des.unreadable"]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("command", "wrong"),
-    [
-        (["ls", "URI"], "des"),
-        (["ls", "URI", "--digest", "sha256"], "des"),
-        (["extract", "URI", "OUT"], "des"),
-        (["convert", "URI", "bloscpack", "OUT/"], ""),
-        (["diff", "URI", "URI", "--content"], ""),
-        (["find", "no such uid", "URI"], ""),
-        (["chart", "URI", "sizes"], "des"),
-        (["info", "URI", "--count"], ""),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
-)
-def test_commands_on_a_folder_stop(
-    command: list[str], wrong: str, many: dict[str, bytes], tmp_path: Path, capsys: Capture
-) -> None:
-    """No row, file or difference is made of bytes that did not come; the first shard, which is damaged, is named."""
-    intact = {name: data for name, data in many.items() if name != min(many)}
-    files = many if wrong else intact
-    with losing(files, None) as (proxy, more):
-        outcome(filled(command, "s3://b/", tmp_path / "whole", more), capsys)
-        requests = len(proxy.log.seen)
-    for left in (1, requests // 2, requests - 1) if FULL else (requests // 2,):
-        with losing(files, dropped(left)) as (_, more):
-            code, lines, errors = outcome(filled(command, "s3://b/", tmp_path / f"cut{left}", more), capsys)
-        assert code == 4, (left, lines, errors)
-        assert len(errors) <= 1 + bool(wrong), errors
-        assert not [line for line in lines if line.startswith("-") or "unread" in line], lines
 
 
 def test_a_forbidden_shard_is_a_finding_about_that_shard(many: dict[str, bytes], capsys: Capture) -> None:

@@ -136,12 +136,7 @@ TROUBLES = [
     _both("412", lambda: Refuse("PreconditionFailed", when=again()), errors.SourceChanged, over=EVERYWHERE),
     # Rights and credentials.
     _both("403", lambda: Refuse("AccessDenied"), errors.Forbidden, over=EVERYWHERE),
-    _both(
-        "403 midway",
-        lambda: Refuse("AccessDenied", when=again()),
-        errors.Forbidden,
-        over=EVERYWHERE,
-    ),
+    _both("403 midway", lambda: Refuse("AccessDenied", when=again()), errors.Forbidden, over=EVERYWHERE),
     _both("expired", lambda: Refuse("ExpiredToken"), errors.CredentialsRefused, over=EVERYWHERE),
     _both("expired midway", lambda: Refuse("ExpiredToken", when=after(1)), errors.CredentialsRefused, over=EVERYWHERE),
     _both("unknown key", lambda: Refuse("InvalidAccessKeyId"), errors.CredentialsRefused, over=("s3",)),

@@ -10,14 +10,12 @@ import pytest
 
 import shardcore
 from shardcore import errors
-from shardcore.cli.program import run
 from shardcore.sources.remote import cancel, response
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import Broken
-from tests.remote.bills import swh_huge
 from tests.remote.client import nothing_left
-from tests.remote.faults import Endless, FaultProxy, Mute, Refuse, Stall, after
+from tests.remote.faults import Endless, FaultProxy, Mute, Stall, after
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Answer, HttpServer
 
@@ -72,23 +70,6 @@ def test_closing_ends_what_is_under_way() -> None:
             read.result(options.stall_timeout / 2)
 
 
-def test_ten_gigabytes_by_ranges() -> None:
-    """A shard of 10 GB shows its bytes and sections within two round trips and its first rows within four."""
-    bill = swh_huge()
-    with (
-        RangeServer({"/huge.shard": bill.files["huge.shard"]}, latency=0.03) as server,
-        shardcore.open(f"{server.url}/huge.shard", remote=RemoteOptions()) as shard,
-    ):
-        assert shard.source is not None
-        assert shard.source.read(0, 4096)[:8] == b"SWHShard"
-        assert shard.runs(0, 4096)
-        assert server.log.rounds <= 2, server.log
-        rows = shard.objects[:50]
-        assert len(rows.start) == len(shard.objects.keys[:50]) == 50
-        assert server.log.rounds <= 4, server.log
-        assert server.log.sent < 200_000
-
-
 CHUNKED = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -139,10 +120,7 @@ def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_statuses_are_called_what_they_are(status: int, headers: dict[str, str], said: str) -> None:
     """None of them is another region, an empty file, or missing encryption."""
-    with (
-        HttpServer(lambda _: Answer(status, headers)) as server,
-        pytest.raises(errors.RangeRefused, match=said),
-    ):
+    with HttpServer(lambda _: Answer(status, headers)) as server, pytest.raises(errors.RangeRefused, match=said):
         source(f"{server.url}/a")
 
 
@@ -166,27 +144,3 @@ def test_patience_is_for_the_whole_thing(monkeypatch: pytest.MonkeyPatch) -> Non
         thing.patient(broken, 0.5)
     with pytest.raises(errors.TimedOut, match="no answer"):
         thing.check()
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("AccessDenied", "may not be read"),
-        ("ExpiredToken", "expired"),
-        ("NoSuchKey", "there is no"),
-        ("NoSuchBucket", "bucket"),
-        ("RequestTimeTooSkewed", "clock"),
-    ],
-)
-def test_the_command_says_what_is_wrong(
-    code: str, words: str, server: RangeServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 4, and one line on standard error that says what is wrong; nothing on standard output."""
-    server.put("/shards/a.shard", DATA)
-    with FaultProxy(server.host, [Refuse(code)]) as proxy:
-        place = ["s3://shards/a.shard", "--endpoint-url", proxy.url, "--no-sign-request", "--addressing", "path"]
-        assert run(["info", *place]) == 4
-    said = capsys.readouterr()
-    assert words in said.err
-    assert len(said.err.strip().splitlines()) == 1
-    assert not said.out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from shardcore.cli.program import run
 from shardcore.operations.extraction import Conflict, Extracted, ExtractOptions, extract_objects
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import Cut, Drop, FaultProxy, after
-from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Request
 
@@ -114,33 +112,6 @@ def test_skip_fetches_the_index_alone(tmp_path: Path) -> None:
         assert run([*command, "--conflict", "skip", "--guess-extension"]) == 0
         assert server.log.sent < 100_000 + len(missing) * 60_000
         assert [one.read_bytes() for one in missing] == content
-
-
-def test_skip_opens_no_content_of_a_data_set(s3: Place, tmp_path: Path) -> None:
-    """Of the members of a data set their indices are read, and what is there is not; what is opened stays as it was."""
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for day in range(1, 5):
-        with shardcore.create(folder / f"2026-01-0{day}_0000_ffff.des", format="des") as writer:
-            for number in range(20):
-                writer.add(f"{day}-{number}", random.Random(day * 100 + number).randbytes(20_000))
-    with s3.counted() as proxy:
-        s3.put({f"far-set/{one.name}": one.read_bytes() for one in folder.iterdir()})
-        options = replace(OPTIONS, endpoint_url=f"http://{proxy.host}", addressing="path", threads=8)
-        options = replace(options, access_key=s3.key, secret_key=s3.secret)
-        sent = []
-        for conflict in (Conflict.ERROR, Conflict.SKIP):
-            proxy.log.seen.clear()
-            with shardcore.open("s3://shards/far-set/", remote=options, jobs=4) as opened:
-                whole = opened.whole_member  # type: ignore[attr-defined]
-                done = shardcore.extract(opened, tmp_path / "out", options=ExtractOptions(conflict=conflict))
-                assert opened.whole_member == whole  # type: ignore[attr-defined]
-            assert done.ok
-            assert len(done.files) == 80
-            sent.append(proxy.log.sent)
-        assert all(one.skipped for one in done.files)
-        assert sent[0] > 1_600_000
-        assert sent[1] < sent[0] - 1_000_000
 
 
 def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path) -> None:

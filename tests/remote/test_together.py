@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.shards import whole_file
-from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import FaultProxy, Refuse, after
 from tests.remote.servers import RangeServer, StoreServer
-from tests.remote.serving import Answer, Request
 
 
 @pytest.fixture(scope="module")
@@ -115,24 +112,3 @@ def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, caps
             path.rename(tmp_path / "here" / path.name)
         assert run(["convert", str(tmp_path / "here"), "des", str(tmp_path / "same")]) == 0
         assert (tmp_path / "there").read_bytes() == (tmp_path / "same").read_bytes()
-
-
-def test_the_heads_of_a_folder_are_looked_at_together(swh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of Read Shards is known after its listing and one more round trip, however many heads are looked at."""
-    with StoreServer() as server:
-        for number in range(6):
-            server.put(f"/b/{number}.shard", swh.read_bytes())
-        together, answer = threading.Barrier(4), server.answer
-
-        def held(request: Request) -> Answer:
-            """No head is answered before all four were asked for."""
-            if request.path.endswith(".shard"):
-                together.wait(30)
-            return answer(request)
-
-        monkeypatch.setattr(server, "answer", held)
-        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
-        with shardcore.open("s3://b/", remote=options) as opened:
-            assert opened.format == "swh"
-        heads = [one for one in server.log if one.request.path.endswith(".shard")]
-        assert len(heads) == 4

@@ -113,23 +113,6 @@ def test_a_line_is_printed_after_its_put(
     assert keys(client, "line/") == set(order)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("more", [[], ["--conflict", "rename"], ["--force"]])
-def test_other_policies_hold_in_a_bucket(
-    shard: Path, proxy: FaultProxy, client: Any, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What exists is an error and stays, gets another name, or is replaced."""
-    prefix = f"policy{len(more)}/"
-    extract = ["extract", str(shard), f"s3://shards/{prefix}", *flags(proxy)]
-    assert run(extract) == 0
-    methods(proxy)
-    assert run([*extract, *more]) == (0 if more else 1)
-    sent = methods(proxy)["PUT"]
-    assert sent == (COUNT + 1 if more else 1)
-    assert len(keys(client, prefix)) == (2 * COUNT if "rename" in more else COUNT)
-    assert ("exists; --force replaces it" in capsys.readouterr().err) is not bool(more)
-
-
 def test_an_answer_that_was_lost_is_no_conflict(shard: Path, proxy: FaultProxy, client: Any) -> None:
     """When the store has the object and its answer was lost, the next attempt does not take it for another's."""
     seen: set[str] = set()

@@ -87,23 +87,6 @@ def check(log: Log, name: str, most: int) -> None:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_listing_reads_no_header_of_each_object(
-    server: RangeServer, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """`ls` prints the lines of the local file, from the index alone."""
-    address = served(server, name)
-    assert run(["ls", address]) == 0
-    listed = capsys.readouterr().out
-    check(server.log, name, REQUESTS[name][0])
-    for path, data in files(name).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    assert run(["ls", str(tmp_path / next(iter(files(name))))]) == 0
-    assert listed == capsys.readouterr().out
-    assert len(listed.splitlines()) > 5
-
-
-@pytest.mark.parametrize("name", REQUESTS)
 def test_verifying_fetches_the_file_in_one_range(server: RangeServer, name: str) -> None:
     """`verify` to the depth of contents costs what opening costs, and one range more."""
     with shardcore.open(served(server, name)) as shard:
