@@ -129,19 +129,6 @@ def test_truncate(shard: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing was changed" in capsys.readouterr().err
 
 
-def test_an_interrupted_edit_is_told_at_the_next_open(
-    shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Any command that opens the file says that an edit was interrupted, and how to undo it."""
-    assert run(["delete", str(shard), keys[0], "--yes"]) == 0
-    journal = shard.with_name("small.shard.undo")
-    data = bytearray(journal.read_bytes())
-    data[8] = 0
-    journal.write_bytes(data)
-    assert run(["info", str(shard)]) == 0
-    assert "was interrupted" in capsys.readouterr().err
-
-
 def test_formats_without_the_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A format that has no such edit says which has; a key that is absent is 1."""
     tiny = shutil.copy(SMALL.parents[1] / "des" / "tiny.des", tmp_path)

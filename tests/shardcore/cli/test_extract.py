@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -171,19 +170,6 @@ def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["device", "full", "link", "pipe"]
 
 
-@pytest.mark.thorough
-def test_get_into_open_streams(small: str, tmp_path: Path) -> None:
-    """`/dev/stdout` and `/dev/fd/N` go on where the stream is, whatever is behind it."""
-    out = tmp_path / "out"
-    get = f'"$0" -m shardcore get "$1" {A} -o'
-    line = f"printf before; {get} /dev/stdout; {get} /dev/fd/3 3>&1; printf after"
-    with out.open("wb") as stream:
-        subprocess.run(["sh", "-c", line, sys.executable, small], stdout=stream, check=True)
-    assert out.read_bytes() == b"beforeaaafter"
-    piped = subprocess.run(["sh", "-c", f"{line} | cat", sys.executable, small], capture_output=True, check=True)
-    assert piped.stdout.endswith(b"after")
-
-
 def test_get_over_a_link(small: str, tmp_path: Path) -> None:
     """A link to a file, or to nothing, is replaced with `--force` only; what it leads to stays as it is."""
     target, link, loose = tmp_path / "target", tmp_path / "link", tmp_path / "loose"
@@ -246,15 +232,6 @@ def test_plain_lines_are_keys_as_they_are(
     keys.write_text("\n".join(texts), encoding="utf-8")
     assert run(["get", "x", "--keys", str(keys)]) == 0
     assert capfd.readouterr().out == "".join(f"<{number}>" for number in range(len(texts)))
-
-
-def test_keys_that_begin_with_a_dash(opened: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    """After `--` everything is a key."""
-    opened["x"] = lambda: LineShard(b"-k=dash\n--json=json\n")
-    assert run(["get", "x", "--", "-k", "--json"]) == 0
-    assert capfd.readouterr().out == "dashjson"
-    assert run(["get", "x", "-k"]) == 2
-    assert run(["trace", "x", "--", "-k"]) == 0
 
 
 def test_extract_everything(

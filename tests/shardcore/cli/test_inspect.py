@@ -10,11 +10,10 @@ import pytest
 
 import shardcore
 from shardcore.cli import program
-from shardcore.cli.inspect import cost_text, trace_lines
+from shardcore.cli.inspect import trace_lines
 from shardcore.cli.program import run
 from shardcore.errors import LimitExceeded, NotAShard, Remedy
 from shardcore.model.number_words import long_size
-from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
 
@@ -91,16 +90,6 @@ def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> N
     assert found["fields"]["header.magic"].startswith(b"SWHShard".hex())
 
 
-def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Magics and names are text for people; bytes that are no text, and all bytes in JSON, are hex."""
-    assert run(["info", small]) == 0
-    fields = dict(line.split() for line in capsys.readouterr().out.splitlines() if len(line.split()) == 2)
-    assert fields["header.magic"] == "SWHShard"
-    assert fields["hash_function.algorithm"] == "chd_ph"
-    assert run(["info", small, "--json"]) == 0
-    assert told(capsys)["fields"]["hash_function.algorithm"] == b"chd_ph\0".hex()
-
-
 def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
     cut = tmp_path / "cut.shard"
@@ -171,28 +160,6 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
         assert run(["trace", where, key]) == code
         assert f"{outcome}: {key}" in capsys.readouterr().out
     assert run(["trace", small, "no hex"]) == 2
-
-
-def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text has each step's reason, the meaning and unit of its values, and the numbers of its bytes."""
-    assert run(["trace", small, KEY]) == 0
-    text = capsys.readouterr().out
-    assert text.count("    why: ") == 11
-    assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
-    assert "    2: 0x210 · 1 byte\n" in text
-    assert "    h = 5 slots    how far one jump goes\n" in text
-    assert run(["trace", small, KEY, "--cold"]) == 0
-    text = capsys.readouterr().out
-    with shardcore.open(small) as shard:
-        paid = cold_trace(shard, KEY)
-    assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
-    assert f"Cold start: {cost_text(paid.total)}.\n" in text
-    assert cost_text(paid.total).startswith("2 requests, 5,064 bytes")
-    assert run(["trace", small, KEY, "--cold", "--json"]) == 0
-    cold = told(capsys)["cold"]
-    assert cold["total"] == {"requests": paid.total.requests, "bytes": 5064, "rounds": paid.total.rounds}
-    assert cold["opening"]["requests"] + sum(step["requests"] for step in cold["steps"]) == paid.total.requests
-    assert len(cold["steps"]) == 11
 
 
 def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -292,16 +259,6 @@ def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.Cap
     assert report["ok"] is False
     assert [one["severity"] for one in report["findings"]] == ["error"]
     assert captured.err.startswith("shardcore: ")
-
-
-@pytest.mark.parametrize("option", ["--date", "--zones", "--xorbs"])
-def test_an_option_that_the_format_does_not_have_is_refused(
-    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`ls --date` of a Read Shard is wrong usage: nothing there has a date."""
-    value = "2026-01-05" if option == "--date" else str(tmp_path)
-    assert run(["ls", small, option, value]) == 2
-    assert "swh" in capsys.readouterr().err
 
 
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:

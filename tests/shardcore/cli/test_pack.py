@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -77,14 +76,6 @@ def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
     assert a == b != c
 
 
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read everything")
-def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
-    """An input without permission is 4, and no shard appears."""
-    (inputs / "a").chmod(0)
-    assert run(["pack", "swh", str(tmp_path / "out"), str(inputs)]) == 4
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
 def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A manifest says the keys; it may come on standard input; no lines are an empty shard; extract's is one, too."""
     key = "ab" * 32
@@ -137,16 +128,6 @@ def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.Capture
     assert run(["pack", "des", str(tmp_path / "two.des"), str(inputs / "deep"), str(inputs)]) == 0
     with shardcore.open(tmp_path / "two.des") as shard:
         assert shard.objects.keys[:] == ["b", "a", "c", "deep/b", "m"]
-
-
-def test_the_options_of_a_format_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-O help` tells each option that is declared, with its choices; nothing is read or written."""
-    for command in (["pack", "des", str(tmp_path / "x")], ["convert", "nothing", "des", str(tmp_path / "x")]):
-        assert run([*command, "-O", "help"]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert [line.split()[0] for line in lines][:3] == ["codec", "level", "threshold"]
-        assert lines[0].endswith("One of none, zstd, lz4.")
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_reading_back_did_not_check_is_said(

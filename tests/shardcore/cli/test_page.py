@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.core import TyperGroup
 
 from shardcore.cli.options import _REMOTE, _format_flags
 from shardcore.cli.output import FLAGS
@@ -33,16 +32,6 @@ def test_every_option_is_listed() -> None:
             told = rows(f"{command} {one.name}")
             assert len(told) == bool(declared), (command, one.name)
             assert not declared or re.findall(r"`(\w+)`:", told[0]) == declared
-
-
-def test_every_command_and_its_options_are_named() -> None:
-    """What `--help` of every command lists stands on the page."""
-    commands = typer.main.get_command(app)
-    assert isinstance(commands, TyperGroup)
-    for name, command in commands.commands.items():
-        assert re.search(rf"`{name}[ `]", PAGE), name
-        for option in (name for one in command.params for name in one.opts if name.startswith("-")):
-            assert re.search(rf"{option}(?![\w-])", PAGE), (name, option)
 
 
 def test_the_flags_of_formats_are_declared_by_them() -> None:

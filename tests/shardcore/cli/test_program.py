@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import signal
@@ -167,35 +166,6 @@ def test_help_whose_reader_is_gone() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_reader_that_leaves_ends_the_printing_only(form: list[str], tmp_path: Path) -> None:
-    """`extract … | head` writes every file and the manifest; the exit code is that of the work."""
-    objects = 300
-    with shardcore.create(tmp_path / "many", format="swh") as writer:
-        for number in range(objects):
-            writer.add(f"{number:064x}", b"%d" % number)
-    out = tmp_path / "out"
-    taken = f"{5:064x}"
-    for code in (0, 1):
-        reader, output = os.pipe()
-        os.close(reader)
-        command = [sys.executable, "-m", "shardcore", "extract", str(tmp_path / "many"), str(out), *form]
-        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
-        os.close(output)
-        # The second time one file is there already.
-        assert done.returncode == code
-        assert "Traceback" not in done.stderr
-        assert "Exception ignored" not in done.stderr
-        files = {path.name for path in out.iterdir()}
-        assert len(files) == objects + 1
-        assert len(json.loads((out / "manifest.json").read_text())["objects"]) == objects
-        for path in out.iterdir():
-            if path.name != taken:
-                path.unlink()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
 def test_findings_count_even_when_nobody_reads_them(tmp_path: Path) -> None:
     """`verify … | head -1` answers 1 for a damaged shard."""
@@ -235,21 +205,6 @@ def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
         assert process.wait(30) == 130
         assert b"Traceback" not in process.stderr.read()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.thorough
-def test_side_files_that_you_name_never_block(small: Path, tmp_path: Path) -> None:
-    """A FIFO or a link in the place of `--keys`, `--manifest` or `zones` is refused by name."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(small)
-    for name, why in (("pipe", "not a regular file"), ("link", "refused to follow the link")):
-        for command in (
-            ("get", small, "--keys", tmp_path / name),
-            ("pack", "swh", tmp_path / "new", "--manifest", tmp_path / name),
-            ("locate", "des", "5", "-O", "date=2026-01-31", "-O", f"zones={tmp_path / name}"),
-        ):
-            done = program(*command)
-            assert (done.returncode, why in done.stderr) == (4, True), (command, done.stderr)
 
 
 @pytest.mark.thorough
