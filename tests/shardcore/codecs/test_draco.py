@@ -11,7 +11,7 @@ import pytest
 
 from shardcore import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.codecs.draco import check_counts, draco_task
-from shardcore.codecs.isolated import IsolatedDecoder, run_task
+from shardcore.codecs.isolated import IsolatedDecoder
 from shardcore.testing import rounds
 
 POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.float32)
@@ -91,9 +91,3 @@ def test_garbage_behind_a_sound_head_is_an_error_in_the_isolated_decoder() -> No
             with suppress(ShardError):
                 assert decoder.run("draco", {"triangles": 1000}, cut, limit=48_000)[0]["triangles"] <= 1000
         assert decoder.run("draco", {}, data)[0]["triangles"] == 4
-
-
-def test_the_task_runs_in_this_process_too() -> None:
-    """Without isolation the same bytes come back."""
-    with IsolatedDecoder() as decoder:
-        assert decoder.run("draco", {}, encoded())[1] == run_task("draco", {}, encoded())[1]

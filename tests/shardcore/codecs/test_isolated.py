@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shardcore.codecs.isolated import TASKS, IsolatedDecoder, run_task
+from shardcore.codecs.isolated import TASKS, IsolatedDecoder
 from shardcore.errors import Cancelled, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.span import Span
 from shardcore.progress import stopped_by
@@ -26,9 +26,7 @@ def decoder() -> Iterator[IsolatedDecoder]:
         yield made
 
 
-def decompress(
-    decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None
-) -> bytes:
+def decompress(decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None) -> bytes:
     """The uncompressed bytes of a chunk."""
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
@@ -73,19 +71,6 @@ def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> No
         decompress(decoder, chunk, place=PLACE)
     timer.join()
     assert caught.value.span == PLACE
-    assert decompress(decoder, chunk) == sample(5000)
-    assert pid(decoder) != first
-
-
-@pytest.mark.thorough
-def test_a_process_that_died_in_between_is_replaced(decoder: IsolatedDecoder) -> None:
-    """A process found dead is not the fault of the next chunk."""
-    chunk = make_chunk(sample(5000))
-    decompress(decoder, chunk)
-    first = pid(decoder)
-    os.kill(first, signal.SIGKILL)
-    assert decoder._process is not None
-    decoder._process.join()
     assert decompress(decoder, chunk) == sample(5000)
     assert pid(decoder) != first
 
@@ -163,21 +148,3 @@ def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
     with pytest.raises(ShardError, match="closed"):
         decompress(decoder, make_chunk(sample(5000)))
     assert multiprocessing.active_children() == []
-
-
-def test_tasks_run_here_as_well() -> None:
-    """`run_task` returns the same, and errors with the span of the payload."""
-    chunk = make_chunk(sample(5000))
-    assert run_task("blosc", {}, chunk) == ({}, sample(5000))
-    with pytest.raises(Unsupported) as caught:
-        run_task("blosc", {}, b"\x05" + chunk[1:], place=PLACE)
-    assert caught.value.span == PLACE
-    assert "blosc" in TASKS
-
-
-def test_what_a_library_raises_is_an_error_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without isolation, too, only errors of this library leave a task."""
-    monkeypatch.setitem(TASKS, "broken", f"{__name__}:broken_task")
-    with pytest.raises(FormatError, match="the decoder failed") as caught:
-        run_task("broken", {}, b"", place=PLACE)
-    assert caught.value.span == PLACE

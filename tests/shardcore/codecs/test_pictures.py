@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from shardcore.codecs.isolated import IsolatedDecoder
-from shardcore.codecs.pictures import (
-    MOST_PIXELS,
-    decode_picture,
-    decode_samples,
-    encode_png,
-    picture_format,
-    picture_header,
-)
+from shardcore.codecs.pictures import MOST_PIXELS, decode_picture, decode_samples, encode_png, picture_header
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.model.span import Span
 
@@ -79,16 +71,6 @@ def test_samples_are_what_is_stored() -> None:
     assert decode_picture(data)[:, :, 0].tolist() == [[0, 0, 0], [127, 254, 255]]
 
 
-def test_another_process_returns_the_same() -> None:
-    """In a process of their own, pictures are decoded to the same pixels, and errors have the place of the caller."""
-    data = saved("PNG", PIXELS)
-    with IsolatedDecoder() as decoder:
-        np.testing.assert_array_equal(decode_picture(data, decoder=decoder.run), PIXELS)
-        with pytest.raises(FormatError) as caught:
-            decode_picture(data[:-200], decoder=decoder.run, place=PLACE)
-    assert caught.value.span == PLACE
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -144,40 +126,6 @@ def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
             assert decode_picture(bytes(changed), most=1 << 20).ndim == 3
         except ShardError:
             continue
-
-
-def test_headers_end_anywhere() -> None:
-    """A header that is cut is read as far as it goes."""
-    for format in ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"):
-        data = saved(format, PIXELS[:, :, :3])
-        for stop in range(80):
-            header = picture_header(data[:stop])
-            assert (header is None) == (picture_format(data[:stop]) == "")
-
-
-@pytest.mark.thorough
-def test_headers_without_an_end() -> None:
-    """Chunks, segments and blocks without an end are followed for a bounded number of steps."""
-    rest = 20_000_000
-    for data in (
-        png(1, 1)[:33] + bytes(rest),
-        b"\xff\xd8" + b"\xff" * rest,
-        b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0, 0, 0) + b"!\xf9" + b"\x01" * rest,
-        b"RIFF" + bytes(4) + b"WEBPVP8X" + struct.pack("<I", 10) + bytes(rest),
-    ):
-        reads = CountedBytes(data)
-        assert picture_header(reads) is not None
-        assert reads.count < 3_000_000
-
-
-class CountedBytes(bytes):
-    """Bytes that count how often they are looked at."""
-
-    count = 0
-
-    def __getitem__(self, index: Any) -> Any:
-        self.count += 1
-        return super().__getitem__(index)
 
 
 def test_pixels_become_png() -> None:

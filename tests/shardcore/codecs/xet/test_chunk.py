@@ -65,12 +65,6 @@ def test_damaged_frames(scheme: Scheme) -> None:
         read_chunk(scheme, stored, len(data) + 1)
 
 
-def test_plain_chunk_of_another_length() -> None:
-    """A chunk stored as it is must have the declared length."""
-    with pytest.raises(FormatError, match="none: has 3 bytes; 4 declared"):
-        read_chunk(Scheme.NONE, b"abc", 4)
-
-
 @pytest.mark.parametrize("scheme", [3, 99, 255])
 def test_unknown_scheme(scheme: int) -> None:
     """Schemes beyond 2, the setting 99 among them, are refused."""

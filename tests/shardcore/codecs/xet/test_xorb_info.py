@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text
-from shardcore.codecs.xet.xorb_info import XorbInfo, info_parts, read_info, write_info
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash
+from shardcore.codecs.xet.xorb_info import XorbInfo, read_info, write_info
 from shardcore.codecs.xet.xorb_layout import INFO_LENGTH
 from shardcore.errors import FormatError, Unsupported
 
@@ -42,16 +42,6 @@ def test_the_published_vector_byte_by_byte() -> None:
     assert PAIR.endswith(bytes.fromhex("".join(tail)))
 
 
-def test_info_block_of_the_vector() -> None:
-    """Its fields are the published ones."""
-    info = read_info(block(PAIR), START)
-    assert to_text(info.cas_hash) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
-    assert info.ends.tolist() == [11, 23]
-    assert info.unpacked_ends is not None
-    assert info.unpacked_ends.tolist() == [3, 7]
-    assert info.hashes.tobytes() == chunk_hash(b"abc") + chunk_hash(b"defg")
-
-
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_info_block_both_ways(version: int, count: int) -> None:
@@ -73,14 +63,6 @@ def test_info_blocks_of_the_reference(name: str) -> None:
     data = next((DATA / "mdb" / "cas" / "xorbs").glob(f"default.{name}*")).read_bytes()
     start = len(data) - 4 - int.from_bytes(data[-4:], "little")
     assert write_info(read_info(data[start:-4], start)) == data[start:]
-
-
-def test_parts_tile_the_block() -> None:
-    """The parts of an info block follow each other without a gap, in both versions."""
-    for version, length in ((0, 60 + 36 * 7), (1, 92 + 40 * 7)):
-        parts = info_parts(version, 7)
-        assert [part.start for part in parts] == [0, *(part.stop for part in parts)][:-1]
-        assert parts[-1].stop == length
 
 
 @pytest.mark.parametrize(
