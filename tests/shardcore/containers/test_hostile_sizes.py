@@ -35,12 +35,7 @@ def zip64(size: int, stored: int) -> bytes:
     return local + entry + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
-FILES = {
-    "npy": npy(f"({1 << 62}, 8)"),
-    "zstd": zstd(),
-    "size.zip": zip64(HUGE, 5),
-    "stored.zip": zip64(5, HUGE),
-}
+FILES = {"npy": npy(f"({1 << 62}, 8)"), "zstd": zstd(), "size.zip": zip64(HUGE, 5), "stored.zip": zip64(5, HUGE)}
 
 
 @pytest.mark.parametrize("name", list(FILES))

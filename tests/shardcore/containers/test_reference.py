@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import importlib.util
 import io
 import json
 import struct
@@ -18,30 +17,10 @@ import pytest
 import zstandard
 
 import shardcore
-from shardcore.errors import BadChecksum, FormatError, LimitExceeded, NotAShard, ShardError, Unsupported
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.finding import Depth
-from shardcore.shards.registry import CONTAINERS, all_containers, format_of
 
 DATA = Path(__file__).parents[2] / "data" / "containers"
-
-
-def test_the_samples_are_what_is_made() -> None:
-    """The files in the folder are those that its script makes."""
-    found = importlib.util.spec_from_file_location("made_containers", DATA / "make.py")
-    assert found is not None
-    assert found.loader is not None
-    made = importlib.util.module_from_spec(found)
-    found.loader.exec_module(made)
-    named = {path.name for path in DATA.iterdir() if path.suffix not in (".py", ".md") and path.is_file()}
-    assert named == set(made.FILES)
-    for name in ("array.npy", "model.safetensors", "members.zip", "streamed.zip", "zip64.zip"):
-        assert (DATA / name).read_bytes() == made.FILES[name]
-
-
-def test_every_container_is_listed_once() -> None:
-    """The registry names the containers that there are, in the order in which they are asked."""
-    assert tuple(one.name for one in all_containers()) == CONTAINERS
-    assert [format_of(name).name for name in CONTAINERS] == list(CONTAINERS)
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.npy")), ids=lambda path: path.name)
@@ -221,13 +200,6 @@ def test_encrypted_and_unknown_members_are_not_supported() -> None:
             struct.pack_into("<2H", data, place + at, fields.get("flags", 0), fields.get("method", 0))
         with shardcore.open(bytes(data)) as shard, pytest.raises(Unsupported, match=words):
             shard["model.safetensors"]
-
-
-def test_shards_are_asked_first() -> None:
-    """Bytes that only look like a safetensors file stay unrecognised, as before."""
-    for data in (struct.pack("<QQ", 100, 123) + bytes(200), b"\x10" + bytes(7) + b'{"' + bytes(40), b"PK\x03"):
-        with pytest.raises(NotAShard):
-            shardcore.open(data)
 
 
 def test_equal_names_are_the_last() -> None:
