@@ -9,11 +9,6 @@ from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Sever
 from shardcore.model.span import Span
 
 
-def test_each_depth_includes_the_ones_before() -> None:
-    """`content` reaches `index`, `structure` does not."""
-    assert [[a.reaches(b) for b in Depth] for a in Depth] == [[True, False, False], [True, True, False], [True] * 3]
-
-
 def test_an_unknown_depth_is_a_mistake_of_the_caller() -> None:
     """A depth by its name; other names are a `UsageError` that lists them."""
     assert Depth("index") is Depth.INDEX

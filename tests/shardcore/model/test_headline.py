@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore import FieldRole, Node, Span
-from shardcore.model.details import grouped_value, headline, sum_text
+from shardcore.model.details import headline, sum_text
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,3 @@ def test_every_field_states_its_type(data: Path) -> None:
         fields = {node.name: node.type for node in shard.tree.children[0].children}
     assert fields["index_size"] == "u64 BE"
     assert fields["magic"] == "bytes[32]"
-
-
-def test_a_pointed_range_is_short_in_a_narrow_place() -> None:
-    """Of a range that a node points to there is the first byte, in a member of a data set as well."""
-    target = Span("0.shard", 3049, 3152)
-    for text in (str(target), "0xbe9–0xc4f · 103 bytes"):
-        assert grouped_value(Node("n", Span("", 0, 16), text=text, target=target)) == "→ 0xbe9"

@@ -53,13 +53,6 @@ def test_an_absent_key_is_a_key_error_with_a_sentence() -> None:
     assert str(caught.value) == "not in this shard: b"
 
 
-def test_iterating_gives_keys() -> None:
-    """The keys come in the order of the rows, those without a text form left out."""
-    shard = LineShard(b"a=1\n\xff=2\nb=3\n")
-    assert list(shard) == ["a", "b"]
-    assert {key: shard[key] for key in shard} == {"a": b"1", "b": b"3"}
-
-
 def test_iterating_leaves_out_what_is_not_returned() -> None:
     """`shard[key]` has a content for each key of an iteration: tombstoned objects come with `deleted=True` only."""
     folder = Path(__file__).parents[3] / "resources" / "samples" / "des" / "archive"

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, grouped
+from shardcore.model.children import Extents, RecordTable
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.runs import Runs
-from shardcore.model.section import MAX_SECTIONS, Section, SectionRole, tile
+from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
 
 SIZE = 60
@@ -47,22 +47,6 @@ def test_sections_tile_whatever_is_claimed(parts: list[Section], size: int) -> N
         assert len(settled) == max(len(claiming) - 1, 0)
 
 
-def test_bytes_nobody_claims_are_unknown() -> None:
-    """Holes become sections of their own, with a sentence."""
-    sections, overlaps = tile([Section("a", SectionRole.HEADER, 2, 4)], 6)
-    assert [(s.name, s.start, s.stop) for s in sections] == [("unknown", 0, 2), ("a", 2, 4), ("unknown", 4, 6)]
-    assert sections[0].doc
-    assert overlaps == ()
-
-
-def test_empty_sections_stay_between_others() -> None:
-    """An empty part is kept where it does not cut another one."""
-    header, data = Section("h", SectionRole.HEADER, 0, 4), Section("d", SectionRole.DATA, 4, 8)
-    for at, names in [(0, "ehd"), (4, "hed"), (8, "hde"), (99, "hde"), (2, "hd"), (6, "hd")]:
-        sections, _ = tile([header, data, Section("e", SectionRole.INDEX, at, at)], 8)
-        assert "".join(s.name for s in sections) == names, at
-
-
 def test_an_overlap_is_told_once() -> None:
     """Two parts that claim the same bytes are one overlap, also where a third cuts it."""
     a, b = Section("a", SectionRole.HEADER, 0, 10), Section("b", SectionRole.DATA, 2, 8)
@@ -70,14 +54,6 @@ def test_an_overlap_is_told_once() -> None:
     _, overlaps = tile([a, b, c], 10)
     assert {(o.owner.name, o.loser.name, o.start, o.stop) for o in overlaps} == {("a", "b", 2, 8), ("a", "c", 4, 6)}
     assert len(overlaps) == 2
-
-
-def test_too_many_sections_are_cut() -> None:
-    """A file that claims hundreds of parts is shown as 64, the last of which is the rest."""
-    sections, _ = tile([Section(str(n), SectionRole.DATA, 2 * n, 2 * n + 1) for n in range(200)], 400)
-    assert len(sections) == MAX_SECTIONS
-    assert (sections[-1].stop, sections[-1].role) == (400, SectionRole.UNKNOWN)
-    assert [s.start for s in sections[1:]] == [s.stop for s in sections[:-1]]
 
 
 def agree(root: Node, size: int, source: str = "") -> None:
@@ -104,12 +80,6 @@ def nodes_of(spans: list[tuple[int, int]]) -> list[Node]:
     """Nodes with roles that differ between neighbours."""
     roles = [FieldRole.DATA, FieldRole.SIZE, FieldRole.KEY]
     return [Node(str(n), Span("", a, b), role=roles[n % 3]) for n, (a, b) in enumerate(spans)]
-
-
-@given(pairs)
-def test_plain_children_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
-    """Children with holes, overlaps and empty ones: of two that overlap, the later one owns."""
-    agree(Node("root", Span("", 0, SIZE), children=nodes_of(spans)), SIZE)
 
 
 @given(pairs)
@@ -161,33 +131,6 @@ def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
         path = path_to(root, start + 2)
         assert [node.name for node in path] == ["root", "[0]", "b"]
         assert path[-1].value == data[2:5]
-
-
-def test_bits_own_no_byte() -> None:
-    """Bytes of a bit-packed array belong to the array; its values are children all the same."""
-    span = Span("", 2, 8)
-    bits = BitFields(span, 5000, lambda a, b: [Node(str(n), span, bits=(n, n + 1)) for n in range(a, b)])
-    root = Node("root", Span("", 0, 10), children=(Node("bits", span, role=FieldRole.BITS, children=grouped(bits)),))
-    agree(root, 10)
-    assert path_to(root, 3)[-1].name == "bits"
-    assert [len(group.children) for group in root.children[0].children] == [1000] * 5
-
-
-def test_other_sources_own_nothing_here() -> None:
-    """Children that lie in a decoded source take no bytes of the file."""
-    inside = Node("inside", Span("@2-4", 0, 100), role=FieldRole.DATA)
-    deferred = Deferred(lambda: [inside], "@2-4")
-    for kids in ((inside,), deferred):
-        packed = Node("packed", Span("", 2, 4), role=FieldRole.CODEC, children=kids)
-        root = Node("root", Span("", 0, 8), children=(packed,))
-        agree(root, 8)
-        assert path_to(root, 3)[-1].name == "packed"
-
-
-def test_a_node_prints_as_one_node() -> None:
-    """`repr` leaves the children out, so that a path can be read in a notebook."""
-    child = Node("child", Span("", 0, 1))
-    assert "child" not in repr(Node("all", Span("", 0, 2), children=(child, child))).replace("children", "")
 
 
 def test_fields_have_the_paths_of_their_first_bytes() -> None:

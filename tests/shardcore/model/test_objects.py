@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from shardcore.errors import ShardError, UsageError
-from shardcore.model.member_nodes import placed_span
-from shardcore.model.objects import (
-    NoObjects,
-    ObjectColumns,
-    ObjectRef,
-    Objects,
-    State,
-    inside_member,
-    located,
-)
+from shardcore.model.objects import NoObjects, ObjectColumns, ObjectRef, Objects, inside_member, located
 from shardcore.model.span import Span
 
 
@@ -53,13 +44,6 @@ def test_keys_are_a_sequence() -> None:
     for wrong in (10, -11):
         with pytest.raises(IndexError):
             keys[wrong]
-
-
-def test_slices_give_columns() -> None:
-    """A slice of the objects is the columns of these rows."""
-    columns = Numbers(10)[7:]
-    assert columns.row.tolist() == [7, 8, 9]
-    assert columns.stored_size.tolist() == [1, 1, 1]
 
 
 def test_objects_are_a_sequence() -> None:
@@ -114,32 +98,6 @@ def test_objects_that_cannot_be_listed_say_why() -> None:
     assert (NoObjects().counted, len(NoObjects()), list(NoObjects())) == (True, 0, [])
 
 
-def test_stored_sizes_follow_from_the_range() -> None:
-    """Where start and stop are known, so is the stored size; elsewhere it is -1; scalars are repeated."""
-    columns = ObjectColumns.of([0, 1, 2], [5, -1, 7], [9, -1, -1], 4, state=State.LIVE, kind=[0, 1, 0])
-    assert columns.stored_size.tolist() == [4, -1, -1]
-    assert columns.size.tolist() == [4, 4, 4]
-    assert columns.kind.tolist() == [0, 1, 0]
-    joined = ObjectColumns.join([columns, columns])
-    assert len(joined) == 6
-    assert joined.start.tolist() == [5, -1, 7] * 2
-
-
-def test_unknown_orders_are_refused() -> None:
-    """`slot` is the order of the rows; another one is named with those there are."""
-    assert Numbers(3).order("slot") is None
-    with pytest.raises(UsageError, match="slot"):
-        Numbers(3).order("colour")
-
-
-def test_no_objects_at_all() -> None:
-    """What is left of a damaged file has none."""
-    none = NoObjects()
-    assert (len(none), list(none.keys), len(none[:])) == (0, [], 0)
-    with pytest.raises(IndexError):
-        none.ref(0)
-
-
 @pytest.mark.parametrize("source", ["", "@3-9", "info", "a.des.meta", "a.desk", "_bigFiles/ff"])
 @pytest.mark.parametrize("first_row", [None, 0, 40])
 def test_objects_of_members_come_back(source: str, first_row: int | None) -> None:
@@ -155,10 +113,3 @@ def test_objects_of_members_come_back(source: str, first_row: int | None) -> Non
     assert there.spans == (Span(source if beside else "a.des" + source, 1, 2), Span("a.des", 5, 6))
     assert inside_member(there) == ref
     assert ref.extras == {"slot": 3}
-
-
-def test_spans_are_relocated_once() -> None:
-    """A span that names a member is left as it is."""
-    span = placed_span(Span("@0-4", 1, 2), "m")
-    assert span == Span("m@0-4", 1, 2)
-    assert placed_span(span, "m") == span

@@ -8,7 +8,6 @@ import pytest
 
 from shardcore.errors import UsageError
 from shardcore.model.options import Option, OptionPurpose, OptionType, read_options
-from shardcore.shards.registry import all_formats
 
 SEED = Option("seed", OptionType.INTEGER, "A number.", OptionPurpose.WRITE)
 CODEC = Option("codec", OptionType.CHOICE, "How to compress.", OptionPurpose.WRITE, choices=("none", "zstd"))
@@ -69,14 +68,3 @@ def test_only_declared_options_pass() -> None:
             read_options(declared, given, OptionPurpose.WRITE, "toy")
     with pytest.raises(UsageError, match="codec must be one of none, zstd, not 'lz4'"):
         read_options(declared, {"codec": "lz4"}, OptionPurpose.WRITE, "toy")
-
-
-def test_what_formats_declare_can_be_shown() -> None:
-    """Every option has a help of one sentence, a name of its own for its purpose, and choices where they count."""
-    for format in all_formats():
-        seen = set()
-        for option in format.options:
-            assert option.help.endswith(".")
-            assert (option.name, option.purpose) not in seen
-            assert bool(option.choices) == (option.type is OptionType.CHOICE)
-            seen.add((option.name, option.purpose))

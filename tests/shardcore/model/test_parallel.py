@@ -37,12 +37,6 @@ def test_few_things_are_taken_at_a_time() -> None:
         assert len(begun) <= 8
 
 
-def test_work_runs_at_the_same_time() -> None:
-    """So many things are worked on at once as there are jobs."""
-    meet = threading.Barrier(4, timeout=5)
-    assert list(in_order(lambda _: meet.wait() >= 0, range(4), 4)) == [True] * 4
-
-
 def test_failures_and_stops_end_the_rest() -> None:
     """An error of the work comes out, and what is under way ends; so it does when the caller stops."""
     begun, stopped = threading.Event(), threading.Event()

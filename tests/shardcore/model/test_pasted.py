@@ -18,7 +18,6 @@ from shardcore.cli.options import all_keys
 from shardcore.model.copy_forms import Again, curl_command, explain_command, explain_line, get_command, read_lines
 from shardcore.model.details import card_of, link_command, markdown
 from shardcore.model.text import key_text, shell_line
-from tests.shardcore.formats.des.made import Stored, shard
 
 HOSTILE = (
     "\x1b[201~\ntouch pwned\n",
@@ -85,25 +84,6 @@ def test_no_line_where_none_gives_the_word() -> None:
     for word in ("a\0b", "\x1b\n", "\ud800"):
         assert shell_line(["shardcore", "info", word]) == ""
         assert get_command(word, "\x1b") == ""
-
-
-@pytest.mark.thorough
-def test_the_line_of_a_card_gets_the_object(tmp_path: Path) -> None:
-    """For every hostile key the line of its card, run by a shell, writes out that object and runs nothing else."""
-    stored = [Stored(key.encode(), f"content {number}".encode(), "none") for number, key in enumerate(HOSTILE)]
-    path = tmp_path / "it's \x1b[201~ here.des"
-    path.write_bytes(shard(stored))
-    with shardcore.open(str(path)) as opened:
-        nodes = opened.explain(0)
-        cards = [card_of(nodes, b"", path.name, key=key) for key in HOSTILE]
-    for number, card in enumerate(cards):
-        assert is_quiet(card.get), card.get
-        assert "\n" not in card.get
-        done = run(card.get, tmp_path)
-        assert (done.stdout, done.stderr) == (f"content {number}".encode(), b""), card.get
-    explained = run(cards[0].command, tmp_path)
-    assert explained.returncode == 0, explained.stderr
-    assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("key", HOSTILE)

@@ -18,13 +18,6 @@ def test_text_and_name_are_one(name: SourceName) -> None:
     assert SourceName.parse(str(name)) == name
 
 
-@given(st.text(max_size=40))
-def test_every_text_is_some_name(text: str) -> None:
-    """What a person types is taken, and has one text from then on."""
-    name = SourceName.parse(text)
-    assert SourceName.parse(str(name)) == name
-
-
 @pytest.mark.parametrize(
     ("text", "path", "stretches"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.model.text import letters_of, said, short, visible, without_marks
+from shardcore.model.text import short, visible
 
 UNFIT = [
     "\x1b[31m",
@@ -50,39 +50,3 @@ def test_other_text_stays() -> None:
 def test_quoted_values_are_short(value: object) -> None:
     """However large a value is, a sentence quotes a little of it."""
     assert len(short(value)) <= 90
-
-
-def test_short_values_are_quoted_whole() -> None:
-    """What is short is its `repr`."""
-    for value in ("a", 17, None, True, 1.5, [1, "b"], {"a": [None]}, b"x"):
-        assert short(value) == repr(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "none"),
-        (True, "yes"),
-        ([], "none"),
-        ([1, None, "b"], "1, none, b"),
-        ({"created_at": None, "size": [2, 3]}, "created_at: none, size: (2, 3)"),
-        (b"\x01\xff", "01ff"),
-        ("x" * 1000, "x" * 320 + "…"),
-        pytest.param(10**5000, "a number of 16610 bits", id="huge"),
-    ],
-)
-def test_values_are_said_in_words(value: object, text: str) -> None:
-    """No quotes, brackets or names of Python stand in what is shown to people."""
-    assert said(value) == text
-
-
-def test_bytes_that_are_letters() -> None:
-    """Magics and names are the letters they are, without the zeros after them; anything else is no text."""
-    assert letters_of(b"SWHShard" + bytes(24)) == "SWHShard"
-    assert letters_of(b"DES2") == "DES2"
-    assert letters_of(bytes(8)) == letters_of(b"a\0b") == letters_of(b"\xe9") == ""
-
-
-def test_sentences_without_marks() -> None:
-    """The marks around names are for pages; where text is plain they are left out."""
-    assert without_marks("`chd_ph` and a zero byte") == "chd_ph and a zero byte"
