@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.registry import format_of
 from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
-from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.teaching.comparison.contents import BUILT_IN
@@ -31,16 +29,6 @@ def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
     assert source.loaded(65_500, 65_600) == ((65_500, 65_540),)
 
 
-def test_what_is_not_there_is_asked_for_once(data: Path) -> None:
-    """A neighbour that is missing costs one request, and a listing, too."""
-    bill = Bill(fetch=True)
-    folder = ColdFolder(LocalFolder(data / "swh"), bill)
-    for _ in range(2):
-        assert folder.list()
-        assert not folder.has("nothing")
-    assert bill.cost == ColdCost(2, 0, 2)
-
-
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
     """Whatever the open shard knows by now, a first reader pays the same, and the shard stays open."""
     with shardcore.open(data / "swh" / "medium.shard") as shard:
@@ -52,38 +40,6 @@ def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
         assert len(first.steps) == len(first.trace.steps)
         assert first.total.requests > first.opening.requests > 0
         assert shard.read(shard.find(key))
-
-
-def test_choices_of_opening_hold(data: Path) -> None:
-    """A specification or a folder of xorbs that was given is given again; what is read of xorbs counts."""
-    spec = (
-        '{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "murmurhash3_x86_128", '
-        '"minishard_bits": 4, "shard_bits": 0, "minishard_index_encoding": "gzip", "data_encoding": "raw"}'
-    )
-    with shardcore.open(data / "neuroglancer" / "bare_shard" / "0.shard", spec=spec) as shard:
-        key = str(shard.objects.keys[0])
-        assert cold_trace(shard, key).trace.steps[0].text == shard.trace(key).steps[0].text
-    cas = data / "mdb" / "cas"
-    shards = sorted((cas / "shard-cache").glob("*.mdb"))
-    for path in shards:
-        with shardcore.open(path, xorbs=str(cas)) as shard:
-            key = str(shard.objects.keys[0])
-            cold = cold_trace(shard, key)
-            assert cold.trace.ending == shard.trace(key).ending
-
-
-def test_nothing_is_fetched_unasked() -> None:
-    """Of a file that is far, what was not fetched before is refused."""
-
-    class Far(BytesSource):
-        near = False
-
-        def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-            return ()
-
-    with pytest.raises(UsageError, match="3 bytes of bytes would have to be fetched"):
-        ColdSource(Far(b"abc"), Bill(fetch=False), None, owned=False)
-    assert ColdSource(Far(b"abc"), Bill(fetch=True), None, owned=False).read(0, 3) == b"abc"
 
 
 @pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])

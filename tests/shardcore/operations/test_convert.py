@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,10 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import UsageError
 from shardcore.operations.convert import convert
-from shardcore.writing.manifest import Loss, LossKind
-from tests.hostile.des import NONE, entry, shard
-from tests.hostile.making import put, zstd_bomb
+from tests.hostile.des import entry, shard
+from tests.hostile.making import put
 
 DATA = Path(__file__).parents[2] / "data"
-XORBS = DATA / "mdb/cas/xorbs"
-PLAIN_MDB = next((DATA / "mdb/cas/shard-cache").glob("e74f6896*"))
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -137,19 +133,6 @@ def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
         assert shard.checksum == "sha256"
 
 
-@pytest.mark.parametrize("name", ["deleted.shard", "signed_dialect.shard"])
-def test_deleted_objects_are_counted(tmp_path: Path, name: str) -> None:
-    """Where slots of deleted objects look like unused ones, in both dialects, the header says how many there were."""
-    path = Path(shutil.copy(DATA / "swh" / name, tmp_path))
-    with shardcore.open(path) as shard:
-        before, count = shard.declared_objects or 0, 0
-        live = [key for key in shard.objects.keys[:] if key is not None]
-    assert run(["delete", str(path), live[0], live[1], "--yes"]) in (0, 1)
-    count = before - len(live) + 2
-    (lost,) = losses(path, "des", tmp_path / "x.des")
-    assert (lost["kind"], lost["name"], lost["objects"]) == ("objects", "deleted object", count)
-
-
 @pytest.mark.parametrize(("uri", "target"), [("bcolz/prices", "bloscpack"), ("bcolz/samples", "bloscpack")])
 def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> None:
     """Columns keep type and shape as Bloscpack files; what bcolz alone has is a loss, and in the manifest."""
@@ -170,24 +153,6 @@ def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> Non
     assert any("cparams" in text for text in listed["bcolz"].values())
 
 
-def test_a_manifest_of_another_shard(tmp_path: Path) -> None:
-    """`manifest` is refused where it names objects that are not there, where it is none, and beside a rule for keys."""
-    with shardcore.open(DATA / "des/tiny.des") as shard:
-        convert(shard, "des", tmp_path / "n.des", keys="number")
-        manifest = tmp_path / "n.des.manifest.json"
-        with pytest.raises(UsageError, match="not the manifest of this shard"):
-            convert(shard, "des", tmp_path / "x.des", manifest=manifest)
-        with pytest.raises(UsageError, match="leave out --key"):
-            convert(shard, "des", tmp_path / "x.des", manifest=manifest, keys="sha256")
-    (tmp_path / "other.json").write_text('{"key": 1}\n')
-    with shardcore.open(tmp_path / "n.des") as shard:
-        with pytest.raises(UsageError, match="texts"):
-            convert(shard, "des", tmp_path / "x.des", manifest=tmp_path / "other.json")
-        convert(shard, "des", tmp_path / "y.des", manifest=manifest)
-    assert not (tmp_path / "x.des").exists()
-    assert contents(tmp_path / "y.des") == contents(DATA / "des/tiny.des")
-
-
 def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--manifest` restores keys and facts; each loss is one line on standard error, and a member of the plan."""
     out, back = tmp_path / "x.shard", tmp_path / "back.des"
@@ -201,55 +166,6 @@ def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixt
         for key in old.objects.keys[:]:
             assert new.read(new.find(key)) == old.read(old.find(key))
             assert new.facts(new.find(key)) == old.facts(old.find(key))
-
-
-@pytest.mark.parametrize(
-    ("uri", "count"),
-    [
-        ("bloscpack/array.blp", 1),
-        ("neuroglancer/tiny_worked_example/0.shard", None),
-        ("neuroglancer/mesh", None),
-        ("des/big", 5),
-        ("swh/deleted.shard", None),
-    ],
-)
-@pytest.mark.parametrize("format", ["swh", "des"])
-def test_any_format_becomes_another(tmp_path: Path, uri: str, count: int | None, format: str) -> None:
-    """Every content of a file or data set is there afterwards; the parts of meshes, too."""
-    with shardcore.open(DATA / uri) as shard:
-        done = convert(shard, format, tmp_path / "out")
-        wanted = set()
-        refs = [shard.find(shard.views[0])] if shard.views else [shard.find(k) for k in shard.objects.keys[:] if k]
-        for ref in refs:
-            wanted.add(shard.read(ref))
-            wanted |= {shard.read_part(ref, part) for part in shard.file_names(ref) if part}
-    assert done.report is not None
-    assert done.report.ok
-    assert wanted
-    assert set(contents(tmp_path / "out").values()) == wanted
-    assert count is None or len(refs) == count
-
-
-def test_mdb_files_are_taken(tmp_path: Path) -> None:
-    """Of an mdb shard the files are taken; the xorbs and chunks that they are made of are counted."""
-    with shardcore.open(DATA / "mdb/cas") as shard:
-        done = convert(shard, "des", tmp_path / "out.des")
-    assert any("chunk" in note for note in done.notes)
-    assert done.report is not None
-    assert done.report.ok
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`convert` tells each file as `pack` does, and notes on standard error; `--plan` writes nothing."""
-    arguments = ["convert", str(DATA / "des/tiny.des"), "swh", str(tmp_path / "x.shard"), "--json"]
-    assert run([*arguments, "--plan"]) == 0
-    assert json.loads(capsys.readouterr().out)["exact"] is True
-    assert list(tmp_path.iterdir()) == []
-    assert run(arguments) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [Path(line["path"]).name for line in lines] == ["x.shard", "x.shard.manifest.json"]
-    assert run(arguments) == 2
-    assert "exists already" in capsys.readouterr().err
 
 
 def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
@@ -289,40 +205,6 @@ def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
     assert "left out: 1 other key space of the info (8_8_80)" in done.notes
 
 
-def test_a_sha256_that_becomes_the_key_is_not_lost(tmp_path: Path) -> None:
-    """Contents with a sha256 in their sidecar have it as their key in a Read Shard; no lost checksum is reported."""
-    (tmp_path / "one").write_bytes(b"content")
-    shardcore.pack("des", tmp_path / "x.des", [tmp_path / "one"], options={"sidecar": True})
-    with shardcore.open(tmp_path / "x.des") as shard:
-        by_digest = shardcore.convert(shard, "swh", tmp_path / "x.swh").losses
-        assert LossKind.CHECKSUM not in {loss.kind for loss in by_digest}
-        by_number = shardcore.convert(shard, "neuroglancer", tmp_path / "x.shard").losses
-        assert LossKind.CHECKSUM in {loss.kind for loss in by_number}
-
-
-@pytest.mark.thorough
-def test_contents_together_are_limited(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Objects that expand to far more than is stored are refused, also where all are one; --limit-bytes allows them."""
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 20)
-    path = file_of_zeros(tmp_path, 60 << 20)
-    out = tmp_path / "out.shard"
-    assert run(["convert", str(path), "swh", str(out), "--key", "sha256"]) == 3
-    told = capsys.readouterr().err
-    assert "--limit-bytes" in told
-    assert not out.exists()
-    assert run(["convert", str(path), "swh", str(out), "--key", "sha256", "--limit-bytes", str(1 << 30)]) == 0
-    assert out.stat().st_size > 60 << 20
-
-
-def test_empty_objects_are_not_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row costs the bytes that it is stored in: no constant for each refuses a file of many small objects."""
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 0)
-    path = put(tmp_path, "empty.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(3000)]))
-    assert run(["convert", str(path), "des", str(tmp_path / "out.des"), "--plan"]) == 0
-
-
 def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -339,55 +221,3 @@ def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     assert run(["convert", str(path), "mdb", f"{tmp_path / 'store'}/"]) == 0
     equal = put(tmp_path, "equal.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
     assert run(["convert", str(equal), "mdb", str(tmp_path / "y.mdb")]) == 0
-
-
-def file_of_zeros(folder: Path, size: int) -> Path:
-    """A des file of a few KB with one payload of zeros."""
-    return put(folder, "one.des", shard(zstd_bomb(size), [entry(b"one", 8, len(zstd_bomb(size)), 1, size)]))
-
-
-def test_the_size_of_chunks_comes_back(tmp_path: Path) -> None:
-    """Another chunk size of Bloscpack than the default is a reported loss, and the manifest brings it back."""
-    with shardcore.create(tmp_path / "x.blp", format="bloscpack", chunk_size=4096) as writer:
-        writer.add(None, b"some words " * 5000)
-    (loss,) = (one for one in losses_of(tmp_path / "x.blp", "swh", tmp_path / "x.shard") if one.name == "chunk_size")
-    assert loss.text == "swh cannot store chunk_size (1 object)"
-    with shardcore.open(tmp_path / "x.shard") as between:
-        convert(between, "bloscpack", tmp_path / "back.blp", manifest=tmp_path / "x.shard.manifest.json")
-        convert(between, "bloscpack", tmp_path / "own.blp", options={"chunk_size": 8192})
-    with shardcore.open(tmp_path / "back.blp") as back, shardcore.open(tmp_path / "own.blp") as own:
-        assert back.fields["header.chunk_size"] == 4096
-        assert own.fields["header.chunk_size"] == 8192
-
-
-def test_expiry_and_key_of_mdb_are_reported(tmp_path: Path) -> None:
-    """A shard under an HMAC key and with an expiry loses both; the manifest brings the expiry back, and has no key."""
-    keyed = tmp_path / "keyed.mdb"
-    with shardcore.open(PLAIN_MDB, xorbs=XORBS) as shard:
-        shardcore.rekey(shard, keyed, key="01" * 32, expiry="2100-01-01")
-    found = {loss.name: loss.text for loss in losses_of(keyed, "des", tmp_path / "x.des", xorbs=XORBS)}
-    assert found["footer"] == "left out: fields of the footer (chunk_hash_hmac_key)"
-    assert found["expiry"] == "des cannot store expiry (4102444800)"
-    manifest = tmp_path / "x.des.manifest.json"
-    assert "01" * 32 not in manifest.read_text()
-    with shardcore.open(tmp_path / "x.des") as between:
-        convert(between, "mdb", tmp_path / "back.mdb", manifest=manifest)
-    with shardcore.open(tmp_path / "back.mdb") as back:
-        assert back.fields["footer.shard_key_expiry"] == 4102444800
-
-
-def losses_of(path: Path, format: str, out: Path, **options: Any) -> tuple[Loss, ...]:
-    """Return the losses of a conversion; each is in the notes, too."""
-    with shardcore.open(path, **options) as shard:
-        done = convert(shard, format, out)
-    assert {loss.text for loss in done.losses} <= set(done.notes)
-    return done.losses
-
-
-def test_equal_uids_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two objects with one uid cannot keep it: the error names the option that makes other keys, which works."""
-    path = put(tmp_path, "x.des", shard(b"xy", [entry(b"a", 8, 1, NONE, 1), entry(b"a", 9, 1, NONE, 1)]))
-    assert run(["convert", str(path), "des", str(tmp_path / "y.des")]) == 2
-    assert "have the same uid, 'a'; --key sha256, number or name makes others" in capsys.readouterr().err
-    assert run(["convert", str(path), "des", str(tmp_path / "y.des"), "--key", "number"]) == 0
-    assert contents(tmp_path / "y.des") == {"0": b"x", "1": b"y"}

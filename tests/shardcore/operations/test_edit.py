@@ -12,7 +12,7 @@ import typer
 
 import shardcore
 from shardcore import KeyAbsent, UsageError
-from shardcore.cli.program import app, run
+from shardcore.cli.program import app
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "resources" / "samples"
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -69,29 +69,6 @@ def test_what_is_not_there_is_not_deleted(small: Path) -> None:
         shardcore.rekey(shard, small.with_name("new"), key="00" * 32)
 
 
-def test_truncate_and_purge(small: Path) -> None:
-    """Trailing bytes are cut off; purging removes the journals, and then there is nothing to undo."""
-    size = small.stat().st_size
-    with small.open("ab") as file:
-        file.write(b"rest")
-    assert shardcore.truncate(small).size == size
-    assert shardcore.purge(small) == [small.with_name("small.shard.undo")]
-    with pytest.raises(UsageError):
-        shardcore.undo(small)
-
-
-def test_append(tmp_path: Path) -> None:
-    """The bytes of files follow the content."""
-    file = Path(shutil.copy(SAMPLES / "bloscpack" / "array.blp", tmp_path / "array.blp"))
-    more = tmp_path / "more"
-    more.write_bytes(bytes(range(256)) * 2)  # one row of the array
-    with shardcore.open(file) as shard:
-        before = shard["all"]
-    assert shardcore.append(file, [more]).ok
-    with shardcore.open(file) as shard:
-        assert shard["all"] == before + more.read_bytes()
-
-
 def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
     """The sidecars come back with their texts; the object is not served until the tombstone is lifted."""
     with shardcore.create(tmp_path / "a.des", format="des") as writer:
@@ -108,18 +85,6 @@ def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
         assert shard["one"] == b"1"
 
 
-def test_rekey(tmp_path: Path) -> None:
-    """The new shard has its chunk hashes under the key, and is verified."""
-    where = next((SAMPLES / "mdb" / "cache").glob("*.mdb"))
-    with shardcore.open(where) as shard:
-        done = shardcore.rekey(shard, tmp_path / "new.mdb", key="11" * 32)
-        assert len(done.written) == 1
-        assert done.report is not None
-        assert done.report.ok
-        with pytest.raises(UsageError, match="rekey"):
-            shardcore.rekey(shard, tmp_path / "other.mdb", colour="red")
-
-
 @pytest.mark.parametrize("name", ["delete", "truncate", "append", "tombstone", "undo"])
 def test_options_are_those_of_the_command(name: str) -> None:
     """What a command takes, its function takes by the same name; the rest is about terminals and opening."""
@@ -130,14 +95,6 @@ def test_options_are_those_of_the_command(name: str) -> None:
     given = {renamed.get(one.name, one.name) for one in command.params if not one.opts[0].startswith("--help")}
     remote = {one.name for one in command.params if (getattr(one, "help", "") or "").startswith("Remote:")}
     assert given - opening - remote - {"yes", "json", "key_file", "by", "purge", "limit_requests", "limit_work"} <= mine
-
-
-def test_the_command_and_the_function_write_the_same(small: Path, tmp_path: Path) -> None:
-    """One code path: the bytes are the same."""
-    other = Path(shutil.copy(small, tmp_path / "other.shard"))
-    assert run(["delete", str(small), KEY, "--yes"]) == 0
-    shardcore.delete(other, [KEY])
-    assert small.read_bytes() == other.read_bytes()
 
 
 def test_functions_of_a_shard_take_a_path(small: Path, tmp_path: Path) -> None:

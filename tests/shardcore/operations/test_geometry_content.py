@@ -13,13 +13,8 @@ import pytest
 import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
-from shardcore.operations.content.geometry import (
-    AnnotationsContent,
-    MeshContent,
-    SkeletonContent,
-    mesh_level,
-)
-from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
+from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, mesh_level
+from shardcore.operations.content.scene import scene_of
 from shardcore.operations.content.shade import DOT, LINE, Camera, shade
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
@@ -59,35 +54,6 @@ def test_the_coarsest_level_is_decoded_first() -> None:
     assert len(mesh(1001, 0).triangles) > len(found.triangles)
     with pytest.raises(UsageError, match="from 0 to 1"):
         mesh(1001, 2)
-
-
-def test_every_vertex_has_a_fragment_and_its_bytes() -> None:
-    """The bytes of the fragment of a vertex are Draco data, in the file, in front of the manifest."""
-    found = mesh(42, 0)
-    data = (ROOT / "mesh" / "0.shard").read_bytes()
-    for vertex in range(0, len(found.vertices), 50):
-        span = found.fragment_span(found.fragment_of_vertex(vertex))
-        assert data[span.start : span.stop].startswith(b"DRACO")
-        low, high = found.layout.boxes(0)[found.fragment_of_vertex(vertex)]
-        assert (found.vertices[vertex] >= low - 1e-3).all()
-        assert (found.vertices[vertex] <= high + 1e-3).all()
-
-
-def test_isolation_changes_nothing() -> None:
-    """Decoded in another process, the same triangles come back."""
-    with shardcore.open(ROOT / "mesh") as shard:
-        shard.isolate()
-        found = mesh_level(shard, "42", 0)
-    assert (found.vertices == mesh(42, 0).vertices).all()
-    assert (found.triangles == mesh(42, 0).triangles).all()
-
-
-def test_a_data_set_names_the_shard_of_the_bytes() -> None:
-    """In a data set, spans of fragments name the file that has them."""
-    with shardcore.open(ROOT / "mesh") as shard:
-        found = mesh_level(shard, "42", 1)
-        span = found.fragment_span(0)
-        assert shard.bytes_of(span.source).read(span.start, span.start + 5) == b"DRACO"
 
 
 def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
@@ -190,53 +156,6 @@ def test_the_nearest_triangle_is_seen() -> None:
     assert behind.hit[int(line), int(column)] == 0
 
 
-def test_every_pixel_of_a_closed_surface_is_drawn() -> None:
-    """A ball leaves no holes, and takes the area of a disc."""
-    found = mesh(7, 0)
-    seen = shade(scene_of(found), Camera.first(), 300, 300)
-    there = seen.hit >= 0
-    radius = 11 * VOXEL * seen.scale
-    assert abs(there.sum() / (np.pi * radius**2) - 1) < 0.03
-    for line in there:
-        across = np.flatnonzero(line)
-        assert len(across) == 0 or len(across) == across[-1] - across[0] + 1
-
-
-def test_turning_keeps_a_rotation() -> None:
-    """After many turns the camera still neither stretches nor mirrors."""
-    camera = Camera.first()
-    for step in range(500):
-        camera = camera.turn(0.3, 0.1 * step)
-    assert np.allclose(camera.rotation @ camera.rotation.T, np.eye(3))
-    assert np.linalg.det(camera.rotation) > 0.999
-    assert np.allclose(Camera(np.eye(3)).turn(0.2, 0.0).turn(-0.2, 0.0).rotation, np.eye(3))
-
-
-def test_wild_coordinates_are_left_out() -> None:
-    """Vertices that are no numbers or without bound do not spoil the others, and nothing warns."""
-    vertices = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [np.nan, 0, 0], [np.inf, 0, 0], [3e38, 0, 0]], np.float32)
-    faces = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4], [0, 1, 5]], np.uint32)
-    found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
-                        triangle_starts=np.array([0, 4]))  # fmt: skip
-    scene = scene_of(found)
-    assert scene.triangles.tolist() == [[0, 1, 2]]
-    assert shade(scene, Camera.first(), 50, 50).hit.max() == 0
-    nothing = MeshContent("", 0, b"")
-    assert shade(scene_of(nothing), Camera.first(), 50, 50).hit.max() == -1
-
-
-def test_a_coarse_scene_is_closed_and_small() -> None:
-    """Fewer triangles at about the same place; a small scene stays as it is."""
-    found = mesh(42, 0)
-    scene = scene_of(found)
-    assert coarse_scene(scene) is scene
-    coarse = coarse_scene(scene, 800)
-    assert 100 < len(coarse.triangles) <= 800
-    first, second = (shade(one, Camera.first(), 200, 200).hit >= 0 for one in (scene, coarse))
-    assert (first ^ second).sum() < 0.25 * first.sum()
-    assert np.allclose(np.linalg.norm(normals_of(scene.points, scene.triangles), axis=1), 1, atol=1e-3)
-
-
 def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Levels and fragments with their bytes, vertices with attributes; JSON has the same; a picture is written."""
 
@@ -256,13 +175,3 @@ def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.Capture
     assert "radius" in show(ROOT / "skeletons", "42")
     show(ROOT / "mesh", "42", "--png", tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_shading_can_be_stopped() -> None:
-    """What `check` raises between two batches ends the work."""
-
-    def check() -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        shade(scene_of(mesh(7)), Camera.first(), 50, 50, check=check)

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from shutil import copy, copytree
 
 import pytest
 
 import shardcore
-from shardcore import FormatError, LimitExceeded, Shard, SourceError, Span, UsageError
+from shardcore import FormatError, Shard, SourceError, Span
 from shardcore.operations import notes as module
-from shardcore.operations.notes import (
-    MOST_LETTERS,
-    Note,
-    add_note,
-    keep_beside,
-    note_place,
-    notes_markdown,
-    open_notes,
-    remove_notes,
-)
+from shardcore.operations.notes import MOST_LETTERS, Note, add_note, keep_beside, open_notes
 
 
 @pytest.fixture(autouse=True)
@@ -118,17 +108,6 @@ def test_two_ends_of_a_large_file_are_its_identity(tmp_path: Path) -> None:
     assert read == [(0, 65536), ((2 << 30) - 65536, 2 << 30)]
 
 
-def test_the_same_bytes_have_one_note(file: Path) -> None:
-    """A second note on the same bytes replaces the first; a removed one is gone, and the last takes the file along."""
-    noted(file, FIRST, Note(FIRST.span, "better"))
-    assert texts(file) == ["better"]
-    with shardcore.open(file) as shard:
-        book = open_notes(shard)
-        book = remove_notes(shard, book, book.notes)
-        assert book.notes == ()
-        assert not book.path.exists()
-
-
 def test_two_windows_lose_no_note(file: Path) -> None:
     """A change is made to what is stored, not to what was read before."""
     with shardcore.open(file) as shard:
@@ -154,17 +133,6 @@ def test_notes_beside_the_file_win(file: Path, folder: Path) -> None:
         keep_beside(shard, open_notes(shard), beside=False)
     assert not beside.exists()
     assert texts(file) == ["zeros", "the size"]
-
-
-def test_notes_beside_a_file_that_changed_say_so(file: Path) -> None:
-    """They are shown all the same."""
-    with shardcore.open(file) as shard:
-        keep_beside(shard, add_note(shard, open_notes(shard), FIRST), beside=True)
-    file.write_bytes(file.read_bytes() + b"more")
-    with shardcore.open(file) as shard:
-        book = open_notes(shard)
-        assert book.changed
-        assert [note.text for note in book.notes] == ["the size"]
 
 
 @pytest.mark.parametrize(
@@ -202,32 +170,6 @@ def test_a_damaged_notes_file_is_an_error_and_stays(file: Path, text: str) -> No
         assert book.path.read_text() == text
 
 
-def test_limits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note has at most 10,000 letters, and a file a limited number of notes."""
-    with shardcore.open(file) as shard:
-        with pytest.raises(UsageError, match="10,000 letters"):
-            add_note(shard, open_notes(shard), Note(FIRST.span, "a" * (MOST_LETTERS + 1)))
-        monkeypatch.setattr(module, "MOST_NOTES", 1)
-        book = add_note(shard, open_notes(shard), FIRST)
-        with pytest.raises(LimitExceeded, match="at most 1 note"):
-            add_note(shard, book, SECOND)
-
-
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
-def test_a_data_folder_without_permission_is_named(file: Path, tmp_path: Path) -> None:
-    """The error says which folder cannot be created."""
-    (tmp_path / "data").mkdir(mode=0o500)
-    with shardcore.open(file) as shard, pytest.raises(SourceError, match="cannot create the folder"):
-        add_note(shard, open_notes(shard), FIRST)
-
-
-def test_a_data_folder_that_is_a_file_is_named(file: Path, tmp_path: Path) -> None:
-    """The error says which folder cannot be created."""
-    (tmp_path / "data").write_text("")
-    with shardcore.open(file) as shard, pytest.raises(SourceError, match=r"cannot (list|create)"):
-        add_note(shard, open_notes(shard), FIRST)
-
-
 def test_a_link_in_place_of_the_notes_is_not_followed(file: Path, tmp_path: Path) -> None:
     """Notes beside a file may lie where others write."""
     (tmp_path / "target").write_text('{"notes_version": 1, "notes": []}')
@@ -254,22 +196,3 @@ def test_a_data_set_has_notes_on_its_files(tmp_path: Path, data: Path, name: str
         file.write(b"1")
     with shardcore.open(moved) as shard:
         assert open_notes(shard).notes == ()
-
-
-def test_markdown_lists_the_notes_by_offset(file: Path) -> None:
-    """A heading per file; offsets, the field, the text, with further lines within the item."""
-    noted(file, Note(FIRST.span, "the size\nof the index"), Note(Span("", 0, 8)))
-    with shardcore.open(file) as shard:
-        text = notes_markdown(shard, open_notes(shard))
-    assert text == (
-        "# Notes on small.shard\n\n"
-        "- 0x0–0x7 · 8 bytes (header › magic)\n"
-        "- 0x48–0x4f · 8 bytes (header › index_size): the size\n  of the index\n"
-    )
-
-
-def test_bytes_that_cannot_be_explained_have_no_field(file: Path) -> None:
-    """A note beyond the end, of a file that was cut, is still exported."""
-    with shardcore.open(file) as shard:
-        assert note_place(shard, Span("no such source", 1 << 40, 1 << 41)) == ""
-        assert note_place(shard, FIRST.span) == "header › index_size"

@@ -7,16 +7,12 @@ import hashlib
 import json
 from pathlib import Path
 
-import lz4.frame
 import pytest
 import zstandard
 
 import shardcore
-from shardcore import BytesSource, Cancelled, UsageError
-from shardcore.cli.program import run
-from shardcore.codecs.frame_length import gzip_end, lz4_end, zstd_end
-from shardcore.model.span import Span
-from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, salvage
+from shardcore import BytesSource, UsageError
+from shardcore.operations.recover import REPORT, Salvage, salvage
 from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
@@ -62,17 +58,6 @@ def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
     assert len(without(cut)) == 9
 
 
-def test_a_longer_part_of_a_swh_file_never_gives_fewer_objects() -> None:
-    """Each object that is complete before the cut is found, however few follow it."""
-    path, found = SAMPLES / "swh" / "small.shard", 0
-    size = path.stat().st_size
-    for stop in range(700, 4465, 61):
-        more = len(without(saved(path, Change.cut(stop, size))))
-        assert more >= found, stop
-        found = more
-    assert found == 10
-
-
 @pytest.mark.parametrize("changes", [[], [Change.cut(1300, 1303)], [Change.cut(2532, 5064)]])
 def test_swh_objects_that_the_budget_excludes_are_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: list[Change]
@@ -83,15 +68,6 @@ def test_swh_objects_that_the_budget_excludes_are_left_out(
         done = salvage(PatchedSource(file, changes), tmp_path / "out", format="swh")
     assert not any("sha256" in one.why for one in done.items)
     assert any("the search ended" in note for note in done.left_out)
-
-
-def test_swh_objects_behind_a_gap_are_found_again() -> None:
-    """Three bytes are missing: every offset behind them is wrong, and the sha256 of contents still says their keys."""
-    path = SAMPLES / "swh" / "small.shard"
-    done = saved(path, Change.cut(1300, 1303))
-    assert len(whole(done)) == 11
-    assert done.count(Condition.DAMAGED) == 1
-    assert sum(one.without_index for one in done.items) == 1
 
 
 def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
@@ -172,27 +148,6 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
     assert one.size == plain.unclaimed == start - 8
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
-def test_des_entries_are_found_one_by_one(tmp_path: Path, version: str) -> None:
-    """Where the beginning of the index is gone, the entries after it tell of their payloads, plain ones, too."""
-    path = tmp_path / "20260101_00_0000.des"
-    contents = {f"uid-{number}": f"plain {number} ".encode() * 5 for number in range(6)}
-    with shardcore.create(tmp_path / "inner.des", format="des", version=version) as writer:
-        for number in range(4):
-            writer.add(f"inner-{number}", b"inner %d" % number)
-    contents["shard"] = (tmp_path / "inner.des").read_bytes()  # whose entries are none of the shard around it
-    with shardcore.create(path, format="des", version=version) as writer:
-        for uid, data in contents.items():
-            writer.add(uid, data)
-    expected = {uid: hashlib.sha256(data).hexdigest() for uid, data in contents.items()}
-    with shardcore.open(path) as shard:
-        start = next(section.start for section in shard.sections if section.name == "index")
-    found = taken(saved(path, Change.overwrite(start, b"\xff" * 60), format="des"))
-    assert len(found) >= 5
-    assert found.items() <= expected.items()
-    assert taken(saved(path, Change.cut(start, path.stat().st_size), format="des")) == {}
-
-
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
     """A sidecar has a sha256 for each content: without the index, and after bytes were lost, each is found by it."""
@@ -214,36 +169,6 @@ def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
         assert [one.key for one in done.items if one.condition is Condition.DAMAGED] == ["uid-3"]
 
 
-def test_a_search_without_end_says_where_it_ended(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What looks like a frame everywhere is examined as far as the budget allows; what is left out is no success."""
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000)
-    monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 10)
-    path = tmp_path / "x.des"
-    path.write_bytes(b"DES2" + b"\x28\xb5\x2f\xfd\x08" * 2000)
-    done = salvage(path, None, format="des")
-    assert any("the search ended at byte" in note for note in done.left_out)
-    assert done.summary()["complete"] is False
-    assert run(["salvage", str(path), "--plan", "--format", "des"]) == 1
-    assert "--limit-work" in capsys.readouterr().err
-    assert salvage(path, None, format="des", limit=1 << 40).left_out == ()
-
-
-def test_many_items_take_little_memory_and_come_back() -> None:
-    """Blocks are compressed; order, counts, slices and every value stay."""
-    made = [
-        Saved(f"k{n}", f"n{n}", list(Condition)[n % 4], size=n, spans=(Span("", n, n + 2), Span("x", 0, 1)), raw=n == 7)
-        for n in range(5000)
-    ]
-    items = SavedItems(made)
-    assert list(items) == made
-    assert (items[-1], items[1030], items[1020:1040:7]) == (made[-1], made[1030], made[1020:1040:7])
-    assert (len(items), items.count_of("whole"), items.count_of("raw")) == (5000, 1250, 1)
-    with pytest.raises(IndexError):
-        items[5000]
-
-
 def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
     """A tombstone holds where the index is gone, too: the sidecar says where the content was."""
     path = tmp_path / "20260101_00_0000.des"
@@ -260,31 +185,6 @@ def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
     done = saved(path, Change.cut(start, path.stat().st_size), format="des")
     assert sorted(whole(done)) == ["one", "three"]
     assert hashlib.sha256(contents["two"]).hexdigest() not in {one.sha256 for one in done.items}
-
-
-def test_des_what_was_deleted_is_not_saved() -> None:
-    """A tombstone holds: neither by its uid nor as a frame without one is the content taken out."""
-    path = SAMPLES / "des" / "archive" / "20260105_88_0000.des"
-    with shardcore.open(path, deleted=True) as shard:
-        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        gone = [hashlib.sha256(shard.read(ref)).hexdigest() for ref in rows if ref.state is shardcore.State.TOMBSTONED]
-    assert gone
-    assert not set(gone) & {one.sha256 for one in saved(path).items}
-
-
-@pytest.mark.parametrize(("lost", "found"), [(b"footer", 4), (b"beginning of the index", 3)])
-def test_des_entries_with_long_uids_are_found(tmp_path: Path, lost: bytes, found: int) -> None:
-    """A uid may have 65,535 bytes."""
-    path = tmp_path / "20260101_00_0000.des"
-    with shardcore.create(path, format="des") as writer:
-        for number in range(4):
-            writer.add(f"{number}" * 5000, b"plain %d" % number)
-    with shardcore.open(path) as shard:
-        start = next(section.start for section in shard.sections if section.name == "index")
-    size = path.stat().st_size
-    change = Change.cut(size - 12, size) if lost == b"footer" else Change.overwrite(start, b"\xff" * 60)
-    done = saved(path, change, format="des")
-    assert len(taken(done)) == found
 
 
 # --- neuroglancer ---
@@ -333,25 +233,6 @@ def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Pa
     assert done.summary()["complete"] is True
 
 
-@pytest.mark.parametrize("encoding", ["raw", "gzip"])
-def test_neuroglancer_indices_that_are_too_long_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, encoding: str
-) -> None:
-    """The result is incomplete; where more work is allowed, they are found."""
-    monkeypatch.setattr("shardcore.formats.neuroglancer.salvage._MOST_INDEX", 24 * 99)
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000_000)
-    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
-    spec |= {"minishard_bits": 0, "minishard_index_encoding": encoding, "data_encoding": "raw"}
-    shard = tmp_path / "0.shard"
-    with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
-        for key in range(200):
-            writer.add(str(key), b"value %d" % key)
-    with shardcore.allowing(0):
-        assert len(taken(saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec)))) == 200
-    done = saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec))
-    assert done.summary()["complete"] is False
-
-
 # --- mdb ---
 
 
@@ -393,11 +274,6 @@ def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> N
         assert hashlib.sha256((tmp_path / "swh" / item.path).read_bytes()).hexdigest() == item.sha256
 
 
-def test_every_format_says_how_it_is_saved() -> None:
-    """No format is left without a salvage of its own."""
-    assert [one.name for one in all_formats() if one.salvage is None] == []
-
-
 def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
     """Bytes of no format are told as such; a data set is saved file by file."""
     with pytest.raises(UsageError, match="name one"):
@@ -408,16 +284,6 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
         salvage(pointer, None)
     with pytest.raises(UsageError, match="folder"):
         salvage(SAMPLES / "neuroglancer" / "worked", None)
-
-
-def test_salvage_can_be_stopped() -> None:
-    """Progress may stop it."""
-
-    def stop(done: int, total: int) -> None:
-        raise Cancelled
-
-    with pytest.raises(Cancelled):
-        salvage(SAMPLES / "swh" / "small.shard", None, progress=stop)
 
 
 @pytest.mark.parametrize("name", [one.name for one in all_formats()])
@@ -444,25 +310,3 @@ def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
         except shardcore.ShardError:
             continue
         assert all(one.size <= 1 << 20 for one in done.items)
-
-
-def test_the_end_of_a_frame_is_found_without_decompressing_it() -> None:
-    """Zstd and LZ4 frames say how long their blocks are; a gzip member is inflated up to a bound."""
-    plain = bytes(range(256)) * 3000
-    for data, end in (
-        (zstandard.ZstdCompressor(write_checksum=True).compress(plain), zstd_end),
-        (zstandard.ZstdCompressor().compress(b""), zstd_end),
-        (zstandard.ZstdCompressor().compress(b"abc"), zstd_end),
-        (lz4.frame.compress(plain, content_checksum=True, block_checksum=True), lz4_end),
-        (lz4.frame.compress(b"", store_size=False), lz4_end),
-    ):
-        whole_ = b"before" + data + b"after"
-        source = BytesSource(whole_)
-        assert end(source.read, 6, len(whole_)) == 6 + len(data)
-        assert end(source.read, 6, 6 + len(data) - 1) is None
-        assert end(source.read, 0, len(whole_)) is None
-    member = gzip.compress(plain)
-    source = BytesSource(member + b"more")
-    assert gzip_end(source.read, 0, source.size, 1 << 30) == (len(member), len(plain))
-    assert gzip_end(source.read, 0, source.size, 1000) is None
-    assert gzip_end(source.read, 0, len(member) - 1, 1 << 30) is None

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shardcore
 from shardcore import BytesSource, Cancelled, Span, UsageError
 from shardcore.operations.search import (
     MANY,
-    Hits,
     Pattern,
     find_any,
     find_in,
@@ -20,9 +18,8 @@ from shardcore.operations.search import (
     parse_numbers,
     parse_text,
     search,
-    search_contents,
 )
-from shardcore.testing import CountingSource, PatternSource
+from shardcore.testing import CountingSource
 
 
 def quiet(done: int, total: int) -> None:
@@ -80,20 +77,6 @@ def test_numbers(text: str, kind: str, order: str, value: str) -> None:
     assert parse_number(text, kind, order).value.hex() == value
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.5", "u8:256", "-1", "u128:1", "f32le:x"])
-def test_what_is_no_number_is_refused(text: str) -> None:
-    """What does not fit is a `UsageError`."""
-    with pytest.raises(UsageError):
-        parse_number(text)
-
-
-def test_text_is_searched_in_its_encoding() -> None:
-    """Text becomes the bytes of an encoding, or is refused."""
-    assert parse_text("ä", "utf-16-le").value == b"\xe4\x00"
-    with pytest.raises(UsageError):
-        parse_text("ä", "ascii")
-
-
 @given(
     data=st.binary(max_size=300).map(lambda raw: bytes(byte & 3 for byte in raw)),
     cells=st.lists(
@@ -123,30 +106,6 @@ def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
     assert search(source, parse_text("abca"), quiet, chunk=chunk).offsets == (0, 3, 6, 11, 14, 17, 22, 25, 28)
 
 
-@given(start=st.integers(0, 33), chunk=st.integers(1, 40))
-def test_a_search_goes_around_once(start: int, chunk: int) -> None:
-    """From any start all hits are found: those from the start on first, then the others."""
-    source = BytesSource(b"abcabcabcab" * 3)
-    every = slow_find(source.data, parse_text("ab"))
-    hits = search(source, parse_text("ab"), quiet, start=start, chunk=chunk)
-    ahead = [offset for offset in every if offset >= start]
-    wanted = (*ahead, *(offset for offset in every if offset < start))
-    assert hits == Hits(wanted, len(every), len(ahead), (0,) * len(every))
-
-
-def test_listing_stops_counting_does_not() -> None:
-    """Beyond the limit hits are counted only."""
-    hits = search(BytesSource(b"a" * 100), parse_text("a"), quiet, limit=10, chunk=7)
-    assert (len(hits.offsets), hits.count) == (10, 100)
-
-
-def test_hits_stream_in() -> None:
-    """What each chunk holds is told while the search goes on."""
-    told: list[tuple[int, ...]] = []
-    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=told.append, chunk=4)
-    assert told == [(0, 3), (6,), (9,)]
-
-
 def test_progress_covers_the_source_and_stops_the_search() -> None:
     """Progress is told per chunk up to the whole; `Cancelled` stops before the next chunk is read."""
     source = CountingSource(bytes(1000))
@@ -164,13 +123,6 @@ def test_progress_covers_the_source_and_stops_the_search() -> None:
     assert len(source.ranges) == 3
 
 
-def test_each_byte_is_read_about_once() -> None:
-    """Chunks overlap by one byte less than the pattern, and by no more."""
-    source = CountingSource(bytes(1000))
-    search(source, parse_hex("01 02 03"), quiet, chunk=100)
-    assert sum(stop - start for start, stop in source.ranges) == 1000 + 9 * 2
-
-
 @pytest.mark.parametrize("chunk", [1, 3, 5, 100])
 def test_the_next_hit_and_the_one_before(chunk: int) -> None:
     """Both directions go around the end, and say so."""
@@ -183,17 +135,6 @@ def test_the_next_hit_and_the_one_before(chunk: int) -> None:
     assert (find_next(source, pattern, quiet, 2, backward=True, chunk=chunk) or ())[:2] == (Span("", 6, 8), True)
     assert find_next(source, parse_text("x"), quiet, 5, chunk=chunk) is None
     assert find_next(BytesSource(b""), pattern, quiet, 0, chunk=chunk) is None
-
-
-def test_a_hit_far_out_is_found() -> None:
-    """Offsets beyond 32 bits come back exactly."""
-    source = PatternSource(2**60)
-    start = 2**59 + 12345
-    wanted = source.read(start + 100, start + 164)
-    found = find_next(source, Pattern(wanted, b"\xff" * 64), quiet, start, chunk=4096)
-    assert found is not None
-    assert source.read(found[0].start, found[0].stop) == wanted
-    assert start <= found[0].start <= start + 100
 
 
 @pytest.mark.parametrize(
@@ -238,36 +179,3 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     offsets, _ = find_any(data, patterns)
     assert offsets.tolist() == [5, 17]
-
-
-@pytest.mark.thorough
-def test_contents_are_searched_piece_by_piece_and_around() -> None:
-    """Hits across two pieces are found once; the search goes on after a hit, and comes back to it last."""
-    with shardcore.open("resources/samples/xorb/chunks.xorb") as shard:
-        shard.load_index()
-        wanted = [
-            (row, at)
-            for row in range(len(shard.objects))
-            for at in _all_of(shard.read(shard.objects.ref(row)), b"abcdabcd")
-        ]
-        steps: list[int] = []
-        hits = list(search_contents(shard, parse_text("abcdabcd"), lambda done, _: steps.append(done)))
-        assert [(hit.row, hit.offset) for hit in hits] == wanted
-        assert steps[-1] == len(shard.objects)
-        first = hits[0].span
-        assert first is not None
-        assert shard.bytes_of(first.source).read(first.start, first.stop) == b"abcdabcd"
-
-
-def test_damaged_objects_are_passed_over() -> None:
-    """The objects that can be read are searched; the others are reported."""
-    with shardcore.open("resources/samples/xorb/damaged.xorb") as shard:
-        shard.load_index()
-        rows: list[int] = []
-        list(search_contents(shard, parse_text("a"), lambda *_: None, unreadable=lambda row, _: rows.append(row)))
-        assert rows
-        assert len(rows) < len(shard.objects)
-
-
-def _all_of(data: bytes, wanted: bytes) -> list[int]:
-    return [at for at in range(len(data)) if data.startswith(wanted, at)]

@@ -12,18 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import FormatError, LimitExceeded, SourceError, TimedOut, UsageError
+from shardcore.errors import FormatError, LimitExceeded, TimedOut, UsageError
 from shardcore.model.objects import ObjectRef
-from shardcore.operations.extraction import (
-    MAX_NAME_BYTES,
-    Conflict,
-    ExtractOptions,
-    Names,
-    extract_objects,
-    write_object,
-)
+from shardcore.operations.extraction import Conflict, ExtractOptions, Names, extract_objects, write_object
 from shardcore.shards.shard import DEFAULT_LIMIT
-from tests.shardcore.toy import LineShard, line_set
+from tests.shardcore.toy import LineShard
 
 REPLACE = ExtractOptions(conflict=Conflict.REPLACE)
 FOLDERS = ExtractOptions(folders=True)
@@ -64,12 +57,6 @@ def test_every_key_has_a_safe_name_of_its_own(keys: list[str]) -> None:
         assert len(folded) == len(given) + 1
 
 
-@pytest.mark.parametrize("key", ["a", "README.md", "ca978112", "grüße.txt", "数据", "a b", "x~1", "manifest2.json"])
-def test_safe_keys_keep_their_text(key: str) -> None:
-    """A key that is a good name is the name."""
-    assert Names().give(key) == key
-
-
 @pytest.mark.parametrize("key", [*DEVICES, "../../etc/passwd", "a/b", "", ".profile", "-x", "a\nb", "\u202etxt.exe"])
 def test_names_of_other_keys_follow_from_the_key(key: str) -> None:
     """A cleaned name carries a digest of its key, and does not depend on what came before."""
@@ -79,22 +66,6 @@ def test_names_of_other_keys_follow_from_the_key(key: str) -> None:
     name = alone.give(key)
     assert name == late.give(key)
     assert hashlib.sha256(key.encode()).hexdigest()[:8] in name
-
-
-def test_endings_are_kept() -> None:
-    """What ends with a short suffix still does."""
-    assert Names().give("a/b.json").endswith(".json")
-    assert Names().give("y" * 400 + ".png").endswith(".png")
-    assert len(Names().give("y" * 400 + ".png").encode()) <= MAX_NAME_BYTES + 20
-
-
-@pytest.mark.thorough
-def test_one_key_ten_thousand_times() -> None:
-    """A key that comes again and again gets new names in no time, none of them too long."""
-    names = Names()
-    given = {names.give("k" * 300 + ".png") for _ in range(10_000)}
-    assert len(given) == 10_000
-    assert all(map(safe, given))
 
 
 def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
@@ -156,27 +127,6 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "out/one").is_symlink()
 
 
-def test_a_key_called_manifest_does_not_collide(tmp_path: Path) -> None:
-    """An object may be called as the manifest is."""
-    shard = LineShard(b"manifest.json=mine\n")
-    (result,) = extract_objects(shard, [shard.objects.ref(0)], tmp_path)
-    assert Path(result.path).read_bytes() == b"mine"
-    assert json.loads((tmp_path / "manifest.json").read_text())["objects"][0]["key"] == "manifest.json"
-
-
-def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) -> None:
-    """Where asking for one object fails, the next ones still come."""
-    shard = LineShard(b"one=hello\ntwo=x\n")
-
-    def ref(row: int) -> ObjectRef:
-        if row == 0:
-            raise FormatError("row 0 is broken")
-        return shard.objects.ref(row)
-
-    results = list(extract_objects(shard, map(ref, [0, 1]), tmp_path))
-    assert [(r.key, bool(r.error)) for r in results] == [(None, True), ("two", False)]
-
-
 def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     """An object over the limit leaves no file; the others come."""
     shard = LineShard(b"one=hello\ntwo=x\n")
@@ -188,27 +138,6 @@ def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     assert write_object(shard, shard.find("one"), tmp_path / "x", limit=5)[0] == 5
     with pytest.raises(UsageError):
         write_object(shard, shard.find("one"), tmp_path / "x")
-
-
-def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
-    """A file in the way, or an impossible name, is a `SourceError`."""
-    (tmp_path / "file").touch()
-    for folder in (tmp_path / "file", tmp_path / "file/below", tmp_path / "a\0b"):
-        with pytest.raises(SourceError):
-            list(extract_objects(LineShard(b""), iter(()), folder))
-
-
-def test_members_of_data_sets_are_extracted(tmp_path: Path) -> None:
-    """Objects of a data set come out of the right member, and equal keys get names of their own."""
-    shards = line_set(a=b"one=first\n", b=b"one=second\n")
-    shards.load_index()
-
-    def refs() -> Iterator[ObjectRef]:
-        yield from map(shards.objects.ref, range(2))
-
-    results = list(extract_objects(shards, refs(), tmp_path))
-    assert [Path(r.path).read_bytes() for r in results] == [b"first", b"second"]
-    assert json.loads((tmp_path / "manifest.json").read_text())["uri"] == "somewhere"
 
 
 class PartShard(LineShard):
@@ -250,14 +179,6 @@ def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", *named}
     assert (named["one.index"], named["one"]) == (("one", None), ("one", "backwards"))
     assert Path(results[5].path).parent == tmp_path
-
-
-def test_limits_hold_for_each_part(tmp_path: Path) -> None:
-    """A part over the limit leaves no file."""
-    shard = PartShard(b"one=abc\n")
-    results = list(extract_objects(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
-    assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
 class LostShard(LineShard):

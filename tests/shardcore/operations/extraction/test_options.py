@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shardcore
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectRef
 from shardcore.operations.extraction import (
     ALL_PARTS,
     NO_PARTS,
@@ -77,16 +77,6 @@ def test_what_happens_to_files_that_exist(
     assert not second.error
 
 
-def test_name_and_size_decide_what_is_skipped(tmp_path: Path) -> None:
-    """A file of the same size stays without a read; of another size it stays, too, and that is an error."""
-    (tmp_path / "one").write_bytes(b"HELLO")
-    (tmp_path / "two.txt").write_bytes(b"xx")
-    first, second = take(LineShard(PLAIN), tmp_path, conflict=Conflict.SKIP)
-    assert Path(first.skipped).read_bytes() == b"HELLO"
-    assert "exists already, with 2 bytes instead of 1" in second.error
-    assert (tmp_path / "two.txt").read_bytes() == b"xx"
-
-
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, conflict: Conflict) -> None:
     """A folder in the way stays with what is in it, and the target of a link stays as it is."""
@@ -131,13 +121,6 @@ def test_paths_stay_paths(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert [line["path"] for line in manifest["objects"]] == [path.as_posix() for path in paths]
-
-
-def test_flat_is_the_default(tmp_path: Path) -> None:
-    """Without folders a path is one name that carries a digest of its key."""
-    (result,) = take(LineShard(b"a/b/c.txt=1\n"), tmp_path)
-    assert Path(result.path).parent == tmp_path
-    assert Path(result.path).name.startswith("a_b_c~")
 
 
 @pytest.mark.parametrize("keys", [("a", "a/b"), ("a/b", "a"), ("A/x", "a/x"), ("a/x", "A/y"), ("x/ß", "x/SS")])
@@ -206,13 +189,6 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, 
         assert str(tmp_path / "out/d") in results[1].error
 
 
-def test_folders_of_files_that_did_not_come(tmp_path: Path) -> None:
-    """Damage leaves no empty folders."""
-    (result,) = take(LineShard(b"deep/er/bad=!\n"), tmp_path, folders=True)
-    assert result.error
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
-
-
 def test_endings_from_contents(tmp_path: Path) -> None:
     """Names without an ending get that of their content; others stay."""
     shard = LineShard(b'page=%PDF-1.7\nnote=hello\nfacts={"a": 1}\nkept.dat=%PDF-\nv1.2=%PDF-\n')
@@ -252,69 +228,6 @@ def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
     ref = replace(ref, parts=("backwards", "extra"))
     list(extract_objects(shard, [ref], tmp_path, ExtractOptions(parts=parts)))
     assert names(tmp_path) == expected
-
-
-def test_without_a_manifest(tmp_path: Path) -> None:
-    """It can be left out; an object may have its name, too."""
-    take(LineShard(b"one=1\n"), tmp_path, manifest=False)
-    assert {path.name for path in tmp_path.iterdir()} == {"one"}
-
-
-def test_the_manifest_that_is_named_is_the_one_that_was_written(tmp_path: Path) -> None:
-    """Whoever takes objects out learns which manifest it was."""
-    told: list[Path] = []
-    shard = LineShard(PLAIN)
-    for _ in range(2):
-        list(extract_objects(shard, [shard.find("one")], tmp_path, manifest_written=told.append))
-    assert told == [tmp_path / "manifest.json", tmp_path / "manifest-2.json"]
-    assert "exists" in json.loads(told[1].read_text())["objects"][0]["error"]
-
-
-def test_unused_slots(data: Path, tmp_path: Path) -> None:
-    """They are no failures: left out, or listed in the manifest without a file."""
-    with shardcore.open(data / "swh/small.shard") as shard:
-        refs = list(map(shard.objects.ref, range(len(shard.objects))))
-        bare = sum(ref.state is State.UNUSED for ref in refs)
-        assert bare
-        left = list(extract_objects(shard, refs, tmp_path / "a"))
-        assert len(left) == len(refs) - bare
-        listed = list(extract_objects(shard, refs, tmp_path / "b", ExtractOptions(skip_unused=False)))
-    assert len(listed) == len(refs)
-    assert not any(result.error for result in (*left, *listed))
-    lines = json.loads((tmp_path / "b/manifest.json").read_text())["objects"]
-    assert sum(line.get("state") == "unused" for line in lines) == bare
-
-
-def test_facts_of_des_objects(data: Path, tmp_path: Path) -> None:
-    """The manifest carries what packing again needs: metadata, created_at where it is stated, codec."""
-    with shardcore.open(data / "des/zstd.des") as shard:
-        take(shard, tmp_path)
-        expected = {ref.key: ref for ref in map(shard.objects.ref, range(len(shard.objects)))}
-    lines = json.loads((tmp_path / "manifest.json").read_text())["objects"]
-    assert lines
-    for line in lines:
-        ref = expected[line["key"]]
-        assert line["meta"] == ref.extras["meta"]
-        assert line["codec"] == ref.codec
-        assert line.get("created_at") == ref.extras["meta"].get("created_at")
-
-
-def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
-    """A Bloscpack array has its type and shape in the manifest, as its metadata writes them."""
-    found = 0
-    for path in sorted((data / "bloscpack").glob("*.blp")):
-        with shardcore.open(path, partial=True) as shard:
-            info = getattr(shard, "whole_layout", None) if shard.damage is None else None
-            if info is None:
-                continue
-            list(extract_objects(shard, [shard.find("all")], tmp_path / path.stem))
-        (line,) = json.loads((tmp_path / path.stem / "manifest.json").read_text())["objects"]
-        assert (line["shape"], line["order"]) == (list(info.shape), info.order)
-        assert line["dtype"]
-        found += 1
-        if found == 2:
-            break
-    assert found
 
 
 def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> None:
