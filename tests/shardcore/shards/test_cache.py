@@ -9,7 +9,7 @@ import pytest
 
 from shardcore.errors import Cancelled
 from shardcore.progress import stopped_by
-from shardcore.shards.cache import LruCache, Once, OnceEach
+from shardcore.shards.cache import LruCache, Once
 
 
 def test_made_once_however_many_ask() -> None:
@@ -64,24 +64,6 @@ def test_who_waits_can_be_stopped() -> None:
         go.set()
         assert maker.result(10) == 1
     assert once.value == 1
-
-
-def test_a_value_that_needs_itself_is_a_mistake() -> None:
-    """It would wait for itself for ever."""
-    once: Once[int] = Once()
-    with pytest.raises(RuntimeError, match="needs itself"):
-        once.get(lambda: once.get(lambda: 1))
-
-
-def test_values_by_key() -> None:
-    """Each key is made once; what is made can be looked at and taken away."""
-    each: OnceEach[str, int] = OnceEach()
-    assert (each.get("a", lambda: 1), each.get("a", lambda: 2), each.get("b", lambda: 3)) == (1, 1, 3)
-    assert (each.value("a"), each.value("c")) == (1, None)
-    with pytest.raises(ZeroDivisionError):
-        each.get("c", lambda: 1 // 0)
-    assert each.clear() == [1, 3]
-    assert each.get("a", lambda: 9) == 9
 
 
 def test_what_was_used_last_is_kept() -> None:

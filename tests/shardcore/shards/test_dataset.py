@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shardcore.cli.program import run
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
-from shardcore.model.finding import Depth
-from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.shards.member_work import RowsAsked, member_count, rows_of
-from shardcore.shards.open_context import Draft
+from shardcore.shards.member_work import member_count
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
-
-ROOT = Path(__file__).parents[3]
 
 A, B, C = b"one=first\ntwo=second\n", b"three=third\n", b"four=x\none=other\nbad=y!\n"
 
@@ -68,14 +60,6 @@ def test_empty_members_take_no_rows() -> None:
             shards.objects.ref(wrong)
 
 
-def test_kinds_are_joined_by_name() -> None:
-    """Members that number their kinds differently come out right."""
-    shards = LineSet({"a": lambda: LineShard(A, "a", ("file", "chunk")), "b": lambda: LineShard(B, "b", ("chunk",))})
-    shards.load_index()
-    kinds = [shards.objects.kinds[code] for code in shards.objects[:].kind.tolist()]
-    assert kinds == ["file", "file", "chunk"]
-
-
 @pytest.mark.parametrize("damage", [BadMagic("no magic", span=Span("", 0, 4)), NotAShard("nothing")])
 def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
     """Objects of the other members are found; a key that no readable member holds is damage, not absence."""
@@ -92,13 +76,6 @@ def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
     report = shards.verify()
     assert "lines.unreadable" in [f.code for f in report.findings]
     assert report.objects == 4
-
-
-def test_a_member_that_is_no_shard_is_not_called_damaged() -> None:
-    """A lookup says of a member that no format recognises that it is no shard, and of a damaged one that it is."""
-    told = line_set(a=NotAShard("nothing"), b=BadMagic("no magic"), c=C).trace("nobody")
-    assert [step.title for step in told.steps if step.title in ("Damaged", "Not a shard")] == ["Not a shard", "Damaged"]
-    assert told.outcome == "damaged"
 
 
 def test_a_lost_connection_is_not_skipped() -> None:
@@ -124,18 +101,6 @@ def test_members_that_failed_are_tried_again() -> None:
     assert (len(shards.objects), shards.unreadable) == (3, {})
 
 
-def test_traces_tell_members() -> None:
-    """Steps in a member name its bytes, decoded ones too, and routing comes first."""
-    trace = line_set(a=A, b=B).trace("three")
-    assert [step.title for step in trace.steps] == ["Route", "Read", "Read"]
-    assert trace.steps[1].spans == (Span("a", 0, len(A)), Span("a@0-1", 0, 1))
-    assert trace.steps[2].spans[0] == Span("b", 0, len(B))
-    assert [(step.requests, step.bytes) for step in trace.steps] == [(0, 0), (1, len(A)), (1, len(B))]
-    assert trace.ref is not None
-    assert trace.ref.shard == "b"
-    assert line_set(a=A).trace("nobody").outcome == "absent"
-
-
 def test_errors_of_members_have_their_place() -> None:
     """An error while looking or reading names the member, once, however often it is raised."""
     shards = line_set(a=A, c=C + b"broken=\n")
@@ -152,19 +117,6 @@ def test_errors_of_members_have_their_place() -> None:
     assert caught.value.span.source == "c"
     trace = shards.trace("broken")
     assert trace.outcome == "damaged"
-
-
-def test_findings_have_their_place() -> None:
-    """Verification names the member of each finding, and tells its progress over all members."""
-    told: list[tuple[int, int]] = []
-    report = line_set(a=A, c=C).verify("index", lambda done, total: told.append((done, total)))
-    assert report.depth is Depth.INDEX
-    assert [f.span for f in report.findings] == [Span("c", 21, 23)]
-    assert report.objects == 5
-    assert told == sorted(told)
-    assert told[-1][0] == told[-1][1]
-    with pytest.raises(UsageError):
-        line_set(a=A).verify("deep")
 
 
 def test_long_work_can_be_cancelled_inside_a_member() -> None:
@@ -239,14 +191,6 @@ def test_absent_keys_and_strange_members() -> None:
         empty.find("x")
 
 
-def test_members_tell_how_many_objects_they_have() -> None:
-    """The number of objects of a member is known after `load_index`, not before."""
-    found = line_set(a=A, b=B)
-    assert found.objects_in("a") is None
-    found.load_index()
-    assert [found.objects_in(name) for name in ("a", "b", "c")] == [2, 1, None]
-
-
 def test_members_that_nobody_has_open_are_closed_again() -> None:
     """Work with every member keeps none of them open, whatever their number, and gives results in their order."""
     opened: list[LineShard] = []
@@ -277,56 +221,6 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
     assert held.closed  # type: ignore[attr-defined]
 
 
-def test_counting_keeps_no_member_open() -> None:
-    """Objects of very many files are counted without keeping what was opened; what cannot be opened is told."""
-    opened: list[LineShard] = []
-
-    def opener() -> LineShard:
-        shard = LineShard(A)
-        shard.closed = False
-        shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
-        opened.append(shard)
-        return shard
-
-    def broken() -> LineShard:
-        raise BadMagic("no lines")
-
-    shards = LineSet({f"{number:04}": opener for number in range(100)} | {"9999": broken})
-    before = shards.declared_objects
-    shards.count_objects()
-    assert (before, shards.declared_objects) == (None, 200)
-    assert list(shards.unreadable) == ["9999"]
-    assert shards.unreadable["9999"].__traceback__ is None
-    assert shards.objects_in("0000") is None
-    assert len(opened) == 100
-    assert all(shard.closed for shard in opened)
-    shards.load_index()
-    assert shards.declared_objects == len(shards.objects) == 200
-
-
-def test_what_members_are_asked_and_answer_are_plain_values() -> None:
-    """Questions and answers survive being pickled: the work can be done wherever a member can be opened."""
-    asked = RowsAsked(hidden=(State.UNUSED,), refs=True, digest=True)
-    found = rows_of(LineShard(C, "c"), pickle.loads(pickle.dumps(asked)))
-    again = pickle.loads(pickle.dumps(found))
-    assert again.rows == found.rows
-    assert [row.digested.size for row in again.rows if row.digested] == [1, 5, 0]
-    assert [bool(row.digested and row.digested.error) for row in again.rows] == [False, False, True]
-    assert again.columns.size.tolist() == found.columns.size.tolist()
-    assert rows_of(LineShard(C, "c"), RowsAsked(most=2)).more
-    report = LineShard(C, "c").verify(Depth.CONTENT)
-    assert pickle.loads(pickle.dumps(report)) == report
-
-
-@pytest.mark.parametrize("folder", ["tests/data/mdb/cas/shard-cache", "resources/samples/des/archive"])
-def test_members_make_no_nodes_when_listed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listing a folder opens each file without the nodes that only a file that cannot be opened would show."""
-    kept = []
-    monkeypatch.setattr(Draft, "add", lambda self, *_: kept.append(self.kept))
-    assert run(["ls", str(ROOT / folder)]) == 0
-    assert False not in kept
-
-
 def test_many_members_are_nodes_by_the_thousand() -> None:
     """The tree of 2,500 members has three groups of files; the path to a byte leads through the right one."""
     opened: list[str] = []
@@ -345,11 +239,3 @@ def test_many_members_are_nodes_by_the_thousand() -> None:
     path = shards.whole_path(0, "m1234")
     assert [node.name for node in path[:3]] == [tree.name, "[1000..1999]", "m1234"]
     assert opened == ["m1234"]
-
-
-def test_a_thousand_members_are_in_no_group() -> None:
-    """Up to a thousand members are listed one by one, below the root."""
-    names = [f"m{number:03}" for number in range(1000)]
-    shards = LineSet({name: lambda: LineShard(A, "m") for name in names}, dict.fromkeys(names, len(A)))
-    assert [node.name for node in shards.tree.children] == names
-    assert [node.name for node in shards.whole_path(0, "m999")[:2]] == [shards.tree.name, "m999"]

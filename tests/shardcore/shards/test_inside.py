@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, ShardError, UsageError
-from shardcore.model.inside_path import inside_link, inside_text, parse_inside, shown_inside, split_inside
-from shardcore.model.source_name import SourceName
+from shardcore.model.inside_path import inside_link, inside_text, parse_inside, split_inside
 from shardcore.shards import object_source
 from shardcore.shards.object_source import DecodedSource, WindowSource
 from tests.remote.servers import RangeServer
@@ -98,22 +96,6 @@ def test_a_shard_in_a_zip_in_des(tmp_path: Path) -> None:
         assert inner.source.uri == link
 
 
-def test_npy_in_swh(tmp_path: Path) -> None:
-    """An array in a shard of sha256 keys."""
-    path = packed(tmp_path / "a.shard", "swh", {None: (CONTAINERS / "array.npy").read_bytes()})
-    with shardcore.open(path) as outer, shardcore.open_inside(outer, next(iter(outer))) as inner:
-        assert np.array_equal(inner.array("all"), np.load(CONTAINERS / "array.npy"))
-
-
-def test_swh_in_xorb(tmp_path: Path) -> None:
-    """The chunks of a xorb together are a shard."""
-    swh = (DATA / "swh" / "medium.shard").read_bytes()
-    path = packed(tmp_path / "a.xorb", "xorb", {None: swh})
-    with shardcore.open(path) as outer, shardcore.open_inside(outer, "all") as inner:
-        assert inner.format == "swh"
-        assert isinstance(inner.source, DecodedSource)
-
-
 def test_safetensors_in_mdb(tmp_path: Path) -> None:
     """A file that is reconstructed from xorbs opens by the chunks that are touched."""
     packed(tmp_path / "shards", "mdb", {None: (CONTAINERS / "model.safetensors").read_bytes()}, folder=True)
@@ -124,17 +106,6 @@ def test_safetensors_in_mdb(tmp_path: Path) -> None:
         assert key is not None
         with shardcore.open_inside(outer, key) as inner:
             assert np.array_equal(inner.array("weight"), ARRAY)
-
-
-def test_decoded_bytes_are_opened_by_their_name(tmp_path: Path) -> None:
-    """What a stretch of the file decodes to opens, too; its link names the stretch."""
-    npy = (CONTAINERS / "array.npy").read_bytes()
-    with shardcore.open(zipped({"a.z": npy})) as outer:
-        ref = outer.find("a.z")
-        name = SourceName(stretches=((ref.spans[0].start, ref.spans[0].stop),))
-        inner = shardcore.open_inside(outer, name)
-        assert np.array_equal(inner.array("all"), ARRAY)
-        assert parse_inside(inside_text((name,))) == (name,)
 
 
 def test_a_data_set_opens_inside(tmp_path: Path) -> None:
@@ -172,22 +143,6 @@ def test_any_text_is_a_link_or_refused(text: str) -> None:
         pass
 
 
-def test_names_of_bytes_are_no_keys() -> None:
-    """A key that looks like a name of bytes has another text."""
-    stretch, beside = SourceName(stretches=((1, 2), (3, 4))), SourceName("a.meta", ((5, 6),))
-    assert inside_text(("@1-2", stretch, beside)) == "/%401-2/@1-2@3-4/@:a.meta@5-6"
-    assert parse_inside("/%401-2/@1-2@3-4/@:a.meta@5-6") == ("@1-2", stretch, beside)
-    for wrong in ("/@1", "/@x-y", "/%ff", "a"):
-        with pytest.raises(UsageError):
-            parse_inside(wrong)
-
-
-def test_paths_for_people() -> None:
-    """Names are joined by arrows; what would act is shown as an escape."""
-    assert shown_inside("a.des", ("2090", "model.safetensors")) == "a.des › 2090 › model.safetensors"
-    assert "\x1b" not in shown_inside("a.des", ("\x1b[2J",))
-
-
 def test_a_file_with_such_a_name_is_opened_as_it_is_called(tmp_path: Path) -> None:
     """A folder whose name ends with `#` is no link."""
     (tmp_path / "a#").mkdir()
@@ -223,25 +178,6 @@ def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch:
         shardcore.open_inside(outer, "bomb.z")
     with shardcore.open(gzip.compress(gzip.compress(bytes(3 << 20)))) as outer, pytest.raises(LimitExceeded):
         shardcore.open_inside(outer, "0", "0", "0")
-
-
-def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit in memory is decoded once, into a temporary file that goes with the source."""
-    monkeypatch.setattr(object_source, "IN_MEMORY", 1000)
-    calls = []
-    npy = io.BytesIO()
-    np.save(npy, np.arange(10_000))
-    with shardcore.open(zipped({"a.z": npy.getvalue()})) as outer:
-        stream = outer.stream
-        monkeypatch.setattr(outer, "stream", lambda ref: (calls.append(ref.key), stream(ref))[1])
-        inner = shardcore.open_inside(outer, "a.z")
-        assert np.array_equal(inner.array("all"), np.arange(10_000))
-        assert inner.source is not None
-        assert inner.source.read(0, 6) == b"\x93NUMPY"
-        assert calls == ["a.z"]
-        inner.close()
-        with pytest.raises(ShardError):
-            inner.source.read(0, 6)
 
 
 def test_deleted_objects_keep_their_rules(tmp_path: Path) -> None:
@@ -286,11 +222,3 @@ def test_a_stored_object_costs_ranges_only(tmp_path: Path) -> None:
         assert opened <= 8
         assert len(server.log) - opened <= 2
         assert server.log.sent < 1 << 20
-
-
-@pytest.mark.parametrize("name", ["members.gz", "text.zst"])
-def test_compressed_files_hold_other_files(name: str) -> None:
-    """A `.npy` in gzip and zstd opens as an array."""
-    pack = gzip.compress if name.endswith("gz") else zstandard.compress
-    with shardcore.open(pack((CONTAINERS / "array.npy").read_bytes())) as outer:
-        assert np.array_equal(shardcore.open_inside(outer, "0").array("all"), ARRAY)

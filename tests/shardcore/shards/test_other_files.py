@@ -12,7 +12,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard
-from shardcore.operations.recover import salvage
 
 CASES = Path(__file__).parents[2] / "data/cases/12-what-it-is-instead"
 RIGHT: dict[str, str] = json.loads((CASES / "expected.json").read_text())["right"]
@@ -29,12 +28,6 @@ def test_files_from_the_field_are_named(name: str, capsys: pytest.CaptureFixture
     assert f"{name} is {what}" in text
     assert "--format" not in text
     assert len(text.splitlines()) == 1
-
-
-def test_nothing_is_recovered_from_a_pointer() -> None:
-    """Salvage finds nothing in it, and says what it is instead of asking for a format."""
-    with pytest.raises(NotAShard, match="is a Git LFS pointer"):
-        salvage(LFS, None)
 
 
 def mds(samples: int) -> bytes:

@@ -14,31 +14,12 @@ import shardcore
 from shardcore.errors import BadMagic, FormatError, NotAShard, ShardError, UsageError
 from shardcore.shards import opening, registry
 from shardcore.shards.format import Certainty, Format, Verdict
-from shardcore.sources.memory import BytesSource
-from shardcore.teaching.assets import resources
 from shardcore.testing import CountingSource
 from tests.hostile.des import entry, shard
 from tests.hostile.making import put
 from tests.shardcore.toy import LineShard
 
 MAGICS = [b"SWHShard\0", b"blpk", b"HFRepoMetaData", b"XETBLOB", b"DES"]
-
-
-@pytest.mark.parametrize("name", registry.FORMATS)
-def test_every_format_is_complete(name: str) -> None:
-    """Each format in the list can be asked for by its name, and says what people call it."""
-    found = registry.format_of(name)
-    assert found.name == name
-    assert found.title
-    assert all(suffix.startswith(".") for suffix in found.suffixes)
-    assert found in registry.all_formats()
-
-
-def test_unknown_formats_are_named_with_the_known_ones() -> None:
-    """A wrong name is a mistake of the caller, told with the right ones."""
-    for name in ("nope", "", "../swh", "swh.layout"):
-        with pytest.raises(UsageError, match="swh"):
-            registry.format_of(name)
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"", *MAGICS]), st.booleans())
@@ -52,16 +33,6 @@ def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool)
             continue
     with shardcore.open(content, partial=True) as shard:
         assert sum(s.size for s in shard.sections) == len(content)
-
-
-def test_bytes_of_every_kind(data: Path) -> None:
-    """Bytes, bytearrays, views, sources, paths and texts of paths open the same shard."""
-    path = data / "swh/small.shard"
-    content = path.read_bytes()
-    for where in (content, bytearray(content), memoryview(content), BytesSource(content), path, str(path)):
-        with shardcore.open(where) as shard:  # type: ignore[arg-type]
-            assert (shard.format, shard.declared_objects) == ("swh", 12)
-        assert shardcore.detect(where).format == "swh"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -154,15 +125,6 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
         assert [s.name for s in shard.sections] == ["head", "unknown"]
 
 
-def test_formats_that_only_read_cannot_create(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A format without a writer says so."""
-    monkeypatch.setattr(opening, "format_of", lambda name: fake(None))
-    with pytest.raises(UsageError, match="cannot be written"):
-        opening.create(tmp_path / "x", format="fake")
-    with pytest.raises(UsageError, match="no data sets"):
-        opening.open(tmp_path, format="fake")
-
-
 def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:
     """Where a part of a mark is all there is, and its format refuses it, the file is no shard, not a damaged one."""
     whole = (data / "swh/small.shard").read_bytes()
@@ -195,21 +157,3 @@ def test_a_directory_is_listed_once_when_it_is_opened(tmp_path: Path, monkeypatc
     with shardcore.open(tmp_path) as found:
         assert found.format == "des"
     assert listed.count(str(tmp_path)) == 1
-
-
-@pytest.mark.parametrize(
-    ("sample", "title"),
-    [
-        ("swh/small.shard", "Software Heritage Read Shard v1"),
-        ("bloscpack/array.blp", "Bloscpack v3"),
-        ("mdb/no-footer", "Xet MDB folder, 1 shard"),
-        ("xorb/odd.xorb", "Xet xorb"),
-        ("des/archive", "DES archive, 8 shards"),
-        ("neuroglancer/volume", "Neuroglancer volume, 2 shards"),
-        ("neuroglancer/mesh/0.shard", "Neuroglancer shard v1, meshes"),
-    ],
-)
-def test_what_is_open_has_a_name_for_people(sample: str, title: str) -> None:
-    """Format and version of a file; format and number of shards of a data set."""
-    with opening.open(resources() / "samples" / sample) as shard:
-        assert shard.title == title

@@ -5,15 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.testing import check_explained
 from tests.shardcore.toy import LineShard
 
 DATA = b"one=hello\ntwo=\nbad=ab!cd\n"
-
-
-def test_the_toy_is_a_shard() -> None:
-    """Colours and explanations of the shard used here agree."""
-    check_explained(LineShard(DATA), complete=False)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 2), (1, 4), (3, 99), (5, 5), (50, 60), (0, 5)])
@@ -60,10 +54,3 @@ def test_what_makes_no_sense_is_refused() -> None:
     for call in wrong:
         with pytest.raises(UsageError):
             call()
-
-
-def test_leaving_the_context_closes() -> None:
-    """A shard is a context manager."""
-    with LineShard(DATA) as shard:
-        assert not shard.closed
-    assert shard.closed

@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 from shardcore import formats
-from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
+from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
@@ -40,13 +40,6 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
     assert trace.steps[0].values == {"number": 7}
 
 
-def test_silent_lookups_keep_no_steps() -> None:
-    """`find` does not collect what nobody reads."""
-    look = Look()
-    look.step("a", "b")
-    assert look.steps == []
-
-
 def test_an_absent_key_ends_at_its_proof() -> None:
     """The last step stays the one that proved it."""
 
@@ -70,16 +63,6 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
     trace = tell("k", lookup)
     assert trace.outcome == "damaged"
     assert trace.steps[-1].spans == ((error.span,) if error.span else ())
-
-
-def test_errors_of_the_source_are_raised() -> None:
-    """A lost connection is no property of the shard."""
-
-    def lookup(look: Look) -> ObjectRef:
-        raise SourceError("gone")
-
-    with pytest.raises(SourceError):
-        tell("k", lookup)
 
 
 def test_every_format_explains_the_values_of_its_lookups() -> None:

@@ -10,14 +10,18 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import LayerUnchosen, UsageError
+from shardcore.errors import UsageError
 from shardcore.shards.viewer_link import Layer, layers_of
 from tests.remote.servers import RangeServer
 
 VIEWER = "https://neuroglancer-demo.appspot.com/#!"
 LAYERS = [
     {"type": "image", "name": "raw", "source": "precomputed://gs://bucket/em"},
-    {"type": "segmentation", "name": "it's \"cells\", 1_2", "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"]},
+    {
+        "type": "segmentation",
+        "name": 'it\'s "cells", 1_2',
+        "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"],
+    },
     {"type": "annotation", "name": "points", "source": "local://annotations"},
 ]
 
@@ -27,21 +31,12 @@ def link(layers: object) -> str:
     return VIEWER + quote(json.dumps({"layers": layers, "showSlices": False}))
 
 
-FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer("it's \"cells\", 1_2", "segmentation", "s3://b/c/"))
+FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer('it\'s "cells", 1_2', "segmentation", "s3://b/c/"))
 
 
 def test_layers_with_precomputed_sources() -> None:
     """One per precomputed source, with the address that opens it; other sources are left out."""
     assert layers_of(link(LAYERS)) == FOUND
-
-
-def test_links_without_quotes_and_commas() -> None:
-    """The form that survives chats, `'` for quotes and `_` for commas, has the same layers."""
-    state = (
-        "{'layers':[{'type':'image'_'name':'raw'_'source':'precomputed://gs://bucket/em'}_"
-        "{'type':'segmentation'_'name':'it\\'s \"cells\", 1_2'_'source':{'url':'precomputed://s3://b/c'}}]}"
-    )
-    assert layers_of(VIEWER + state) == FOUND
 
 
 @pytest.mark.parametrize(
@@ -59,16 +54,6 @@ def test_links_without_layers(rest: str, words: str) -> None:
     """A state that is elsewhere, broken, empty or hostile is an error of usage, in one sentence."""
     with pytest.raises(UsageError, match=words):
         shardcore.open(VIEWER + rest)
-
-
-def test_the_command_lists_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of several layers each stands on a line with the address to use, and nothing is requested."""
-    assert run(["info", link(LAYERS)]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split()[1] for line in told[1:]] == ["gs://bucket/em/", "s3://b/c/"]
-    with pytest.raises(LayerUnchosen) as caught:
-        shardcore.open(link(LAYERS))
-    assert caught.value.layers == tuple((one.name, one.address) for one in FOUND)
 
 
 def test_the_only_layer_is_opened(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
