@@ -13,7 +13,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import MOST_CHANGES, MOST_NEW, Change, PatchedSource
-from shardcore.testing import CountingSource, SourceContract
+from shardcore.testing import SourceContract
 
 
 class TestPatched(SourceContract):
@@ -63,16 +63,6 @@ def test_reads_are_those_of_the_changed_bytes(made: list[Change], asked: list[tu
         place = source.place_of(offset)
         changed = place is not None and any(a <= place < b for a, b in source.new_ranges)
         assert place is None or changed or expected[place] == plain[offset]
-
-
-def test_the_source_underneath_is_asked_once_and_only_for_what_is_left() -> None:
-    """New bytes cost no read, and what is wanted of the file is asked for together."""
-    counting = CountingSource(bytes(1000))
-    source = PatchedSource(counting, [Change.overwrite(100, b"x" * 100), Change.cut(500, 600)])
-    assert source.read(100, 200) == b"x" * 100
-    assert not counting.ranges
-    source.read(0, 900)
-    assert counting.ranges == [(0, 1000)]
 
 
 def test_the_identity_is_another_with_every_change(tmp_path: Path) -> None:

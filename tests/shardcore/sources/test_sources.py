@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import shardcore
-from shardcore.errors import OutOfResources, ShardError, SourceChanged, SourceError, UsageError
+from shardcore.errors import OutOfResources, ShardError, SourceChanged, SourceError
 from shardcore.model.objects import State
 from shardcore.shards import opening
 from shardcore.sources import local
-from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
-from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
+from shardcore.sources.base import Entry, Source, check_name
+from shardcore.sources.local import FileSource, LocalFolder, open_side_file
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import SourceContract
 
@@ -154,19 +152,6 @@ def test_side_files_are_opened_without_links_and_without_waiting(tmp_path: Path,
     assert isinstance(raised.value.__cause__, FileNotFoundError)
 
 
-def test_your_own_descriptors_may_be_pipes() -> None:
-    """`--keys <(command)` gives the path of a descriptor of the process: it is read, as you named it."""
-    reader, writer = os.pipe()
-    os.write(writer, b"abc")
-    os.close(writer)
-    try:
-        assert read_side_file(f"/dev/fd/{reader}", named=True) == b"abc"
-        with pytest.raises(SourceError):
-            read_side_file(f"/dev/fd/{reader}")
-    finally:
-        os.close(reader)
-
-
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc here")
 def test_files_without_a_size_are_refused() -> None:
     """Files of the system that cannot be sought in give an error of ours."""
@@ -196,39 +181,6 @@ def test_file_addresses_are_decoded(tmp_path: Path) -> None:
         assert source.read(0, 1) == b"x"
 
 
-@given(
-    st.binary(min_size=1, max_size=300).flatmap(
-        lambda data: st.tuples(
-            st.just(data),
-            st.lists(
-                st.tuples(st.integers(0, len(data)), st.integers(0, len(data))).map(lambda r: (min(r), max(r))),
-                max_size=12,
-            ),
-        )
-    )
-)
-def test_many_ranges_are_single_ranges(case: tuple[bytes, list[tuple[int, int]]]) -> None:
-    """`read_many` gives what as many `read`s give."""
-    data, ranges = case
-    assert BytesSource(data).read_many(ranges) == [data[a:b] for a, b in ranges]
-
-
-@pytest.mark.parametrize("wrong", [(5, 4), (-1, 2), (2, 99)])
-def test_one_wrong_range_among_many_is_an_error(wrong: tuple[int, int]) -> None:
-    """A backward range or one past the end is refused, too, when it comes among others."""
-    with pytest.raises(ShardError):
-        BytesSource(b"0123456789").read_many([(0, 3), wrong])
-
-
-def test_near_ranges_are_read_as_one() -> None:
-    """Ranges with a small gap are joined, far ones are not, empty ones are left out."""
-    far = 10 + MERGE_GAP
-    assert merged([(0, 10), (far, far + 1), (far + 2 * MERGE_GAP, far + 2 * MERGE_GAP + 1), (5, 5)]) == [
-        (0, far + 1, [0, 1]),
-        (far + 2 * MERGE_GAP, far + 2 * MERGE_GAP + 1, [2]),
-    ]
-
-
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "..", "a/../b", "./a", "a//b", "a/", "a\0", "a\\b", "../a"])
 def test_names_that_leave_the_folder_are_refused(name: str, tmp_path: Path) -> None:
     """A name from inside a file is followed only when it is plain and relative."""
@@ -238,14 +190,6 @@ def test_names_that_leave_the_folder_are_refused(name: str, tmp_path: Path) -> N
     assert not folder.has(name)
     with pytest.raises(SourceError):
         folder.open(name)
-
-
-def test_names_too_long_for_the_system_are_our_errors(tmp_path: Path) -> None:
-    """A name of 5,000 letters is a `SourceError`."""
-    with pytest.raises(SourceError):
-        LocalFolder(tmp_path).open("n" * 5000)
-    with pytest.raises(SourceError):
-        LocalFolder(tmp_path).list("n" * 5000)
 
 
 def test_links_below_a_folder_are_not_followed(tmp_path: Path) -> None:
@@ -278,20 +222,6 @@ def test_listing_is_sorted_and_says_sizes(tmp_path: Path) -> None:
     assert parent is not None
     assert parent.folder(tmp_path.name).has("b")
     assert LocalFolder("/").parent() is None
-
-
-def test_listing_what_is_no_folder_is_our_error(tmp_path: Path) -> None:
-    """Missing folders and impossible names are `SourceError`s."""
-    for path in (tmp_path / "missing", Path("a\0b")):
-        with pytest.raises(SourceError):
-            LocalFolder(path).list()
-
-
-def test_xorbs_must_be_a_folder(tmp_path: Path) -> None:
-    """A file where a folder is wanted is a mistake of the caller."""
-    (tmp_path / "f").touch()
-    with pytest.raises(UsageError, match="folder"):
-        opening.folder_of(tmp_path / "f")
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM])

@@ -6,15 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from shardcore.errors import SourceError, UsageError
+from shardcore.errors import UsageError
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource, KeptSource, MeteredSource
-from shardcore.testing import CountingSource, FailingSource, SourceContract
+from shardcore.testing import CountingSource, SourceContract
 
 
 class TestConcat(SourceContract):
@@ -91,17 +89,6 @@ def test_what_is_loaded_is_told_in_own_offsets() -> None:
     assert KeptSource(base, 100, bytes(50)).loaded(100, 220) == ((200, 220),)
 
 
-@pytest.mark.thorough
-@given(st.lists(st.binary(max_size=20), max_size=6), st.data())
-def test_joins_are_the_bytes_joined(parts: list[bytes], data: st.DataObject) -> None:
-    """Any range of a join, over any number of parts, empty ones included, is that of the bytes."""
-    whole = b"".join(parts)
-    source = ConcatSource([BytesSource(part) for part in parts], "joined")
-    start = data.draw(st.integers(0, len(whole)))
-    stop = data.draw(st.integers(start, len(whole)))
-    assert source.read(start, stop) == whole[start:stop]
-
-
 def test_costs_are_counted() -> None:
     """Empty ranges and refused ones cost nothing; neighbours read at once count once."""
     source = MeteredSource(BytesSource(bytes(100_000)))
@@ -114,13 +101,6 @@ def test_costs_are_counted() -> None:
     assert (source.requests, source.bytes) == (2, 16)
     source.read_many([(0, 10), (10, 20), (90_000, 90_001), (7, 7)])
     assert (source.requests, source.bytes) == (4, 37)
-
-
-def test_a_failed_read_is_an_error_through_all_wrappers() -> None:
-    """A broken connection is told as it is."""
-    for wrap in (MeteredSource, PrefetchedSource, lambda base: KeptSource(base, 40, b"")):
-        with pytest.raises(SourceError, match="gone"):
-            wrap(FailingSource(bytes(50))).read(3, 9)
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 500])
@@ -138,23 +118,3 @@ def test_the_ends_are_read_once(size: int) -> None:
         assert source.read_last(10) == data[-10:]
         assert source.read(max(size - 2, 0), size) == data[-2:]
     assert len(base.ranges) == (0 if size == 0 else 1 if size <= 10 else 2)
-
-
-def test_more_than_the_guess_is_read_as_asked() -> None:
-    """What the guess does not cover is read from the source, and given exactly."""
-    data = bytes(range(256))
-    source = PrefetchedSource(CountingSource(data), 10)
-    assert source.head(100) == data[:100]
-    assert source.read_last(100) == data[-100:]
-    assert source.read_many([(0, 5), (50, 60), (250, 256)]) == [data[:5], data[50:60], data[250:]]
-
-
-def test_kept_bytes_cost_nothing() -> None:
-    """Reads inside the stretch do not reach the source; others do."""
-    base = CountingSource(bytes(range(100)))
-    source = KeptSource(base, 10, bytes(range(10, 30)))
-    assert source.read(10, 30) == bytes(range(10, 30))
-    assert source.read_many([(12, 14), (20, 30)]) == [bytes([12, 13]), bytes(range(20, 30))]
-    assert base.ranges == []
-    assert source.read(9, 12) == bytes([9, 10, 11])
-    assert base.ranges == [(9, 12)]

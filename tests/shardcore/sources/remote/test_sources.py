@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
-import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from shardcore.errors import BudgetSpent, Cancelled, NoSuchObject, SourceChanged, SourceError
+from shardcore.errors import Cancelled, SourceChanged
 from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
-from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
+from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
 from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import RangeRequest
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
@@ -145,19 +142,6 @@ def test_a_changed_object_is_told_and_never_mixed(server: RangeServer) -> None:
         assert source.read(500_000, 500_100) == BIG[::-1][500_000:500_100]
 
 
-def test_limits_hold(server: RangeServer) -> None:
-    """No more requests and bytes are asked for than allowed."""
-    address = server.put("/big", BIG)
-    with _file(address, RemoteOptions(limit_requests=2)) as source:
-        source.read(200_000, 200_001)
-        with pytest.raises(BudgetSpent):
-            source.read(600_000, 600_001)
-    assert len(server.log) == 2
-    with _file(address, RemoteOptions(limit_fetch=100_000)) as source, pytest.raises(BudgetSpent):
-        source.read(200_000, 400_000)
-    assert len(server.log) == 3
-
-
 def test_what_is_wanted_soonest_comes_first() -> None:
     """A free thread takes what is on the screen before what is only scanned."""
     workers, order, gate = Workers(1), [], threading.Event()
@@ -204,18 +188,6 @@ def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
     assert asked == [0, 9]
 
 
-def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
-    """A prefetch brings the bytes without anybody waiting; the read that follows asks for nothing."""
-    with _file(server.put("/big", BIG)) as source, wanted(ReadPriority.PREFETCH):
-        source.prefetch(700_000, 710_000)
-        deadline = time.monotonic() + 5
-        while source.loaded(700_000, 710_000) != ((700_000, 710_000),) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        server.log.clear()
-        assert source.read(700_000, 710_000) == BIG[700_000:710_000]
-        assert len(server.log) == 0
-
-
 def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
     """Whoever reads from one end to the other in small steps pays few requests, and no more than twice the bytes."""
     with _file(server.put("/big", BIG)) as source:
@@ -223,53 +195,6 @@ def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
             assert source.read(start, start + 5000) == BIG[start : start + 5000]
         assert len(server.log) < 20
         assert server.log.sent <= 2 * len(BIG)
-
-
-def test_neighbours_that_are_not_there_keep_nothing_alive(server: RangeServer) -> None:
-    """What is remembered of a neighbour that is absent holds nothing of those that asked: there may be thousands."""
-
-    class Asking:
-        pass
-
-    def ask() -> weakref.ref[Asking]:
-        asking = Asking()
-        with pytest.raises(NoSuchObject):
-            folder.open("none.meta")
-        return weakref.ref(asking)
-
-    folder = folder_of(server.put("/set/a", b"a").removesuffix("a"))
-    try:
-        asked = [ask() for _ in range(2)]
-        gc.collect()
-        assert [one() for one in asked] == [None, None]
-        assert not folder.has("none.meta")
-    finally:
-        folder.close()
-
-
-def test_a_closed_source_reads_nothing(server: RangeServer) -> None:
-    """Reading after closing is an error."""
-    source = _file(server.put("/big", BIG))
-    source.close()
-    with pytest.raises(SourceError):
-        source.read(500_000, 500_001)
-
-
-def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) -> None:
-    """Of a server without ranges each member comes whole; once it is closed, the limit of the cache holds for it."""
-    server.behave(ranges=False)
-    server.put("/set/a", BIG)
-    for limit, more in ((1 << 30, 0), (1000, 1)):
-        folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
-        assert isinstance(folder, Folder)
-        with folder.open("a") as member:
-            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
-        server.log.clear()
-        with folder.open("a") as member:
-            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
-            assert member.read(600_000, 600_010) == BIG[600_000:600_010]
-        assert len(server.log) == more
-        folder.close()
 
 
 def test_folders_of_stores_list_all_pages() -> None:
@@ -303,14 +228,3 @@ def test_blocks() -> None:
     cache.put("b", 0, bytes(50))
     assert cache.size <= 100
     assert missing(cache.pieces("a", 0, 80), 0, 80) == [(40, 80)]
-
-
-def test_held_files_stay_beyond_the_limit() -> None:
-    """A file that is held is not evicted, whatever its size; once released, the limit applies to it."""
-    cache = BlockCache(100)
-    cache.put("whole", 0, bytes(300), hold=True)
-    cache.put("a", 0, bytes(80))
-    assert len(cache.pieces("whole", 0, 300)) == 1
-    cache.release("whole")
-    assert cache.size <= 100
-    assert not cache.pieces("whole", 0, 300)

@@ -15,7 +15,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from tests.remote.contents import Held
-from tests.remote.servers import RangeServer, RedirectServer, StoreServer
+from tests.remote.servers import RangeServer, StoreServer
 
 DATA = Path(__file__).parents[3] / "data"
 SWH = DATA / "swh" / "medium.shard"
@@ -97,16 +97,6 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
     assert len([line for line in told if ".meta is absent, or access is denied" in line]) == 1
 
 
-def test_redirects_are_followed_and_counted(server: RangeServer) -> None:
-    """Where an address leads elsewhere, the bytes come from there; each hop is a request on the tape."""
-    server.put("/a", BIG)
-    tape = RequestLog()
-    with RedirectServer(server.url) as first, _file(f"{first.url}/a", tape=tape) as source:
-        assert source.read(400_000, 400_010) == BIG[400_000:400_010]
-        assert tape.requests == len(first.log) + len(server.log)
-        assert len(first.log) == 1  # the way is known by then
-
-
 def test_a_folder_without_its_slash(server: RangeServer) -> None:
     """A data set named without the slash opens, for one more request."""
     folder = DATA / "neuroglancer" / "skeletons_murmur_gzip"
@@ -161,12 +151,6 @@ def test_errors_say_what_to_do(server: RangeServer, capsys: pytest.CaptureFixtur
     assert issubclass(HostUnknown, SourceError)
 
 
-def test_what_cannot_be_changed_is_refused(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """Remote files are not edited in place; the message says what to do."""
-    assert run(["truncate", server.put("/a.shard", SWH), "--yes"]) == 2
-    assert "copy it here first" in capsys.readouterr().err
-
-
 def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--tape` writes a line for each request, as the server saw them, and the sum on standard error."""
     address = server.put("/medium.shard", SWH)
@@ -184,14 +168,3 @@ def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFix
     told = capsys.readouterr()
     assert "a full download would have been 1 request" in told.err
     assert json.loads(told.out.splitlines()[-1])["method"] == "GET"
-
-
-def test_copies_at_the_root_of_a_bucket_are_found() -> None:
-    """`_ext_retention/` lies at the bucket's root, however deep the shards lie."""
-    with StoreServer() as store:
-        samples = Path(__file__).parents[3] / "data" / "des" / "sidecar"
-        store.put_folder("/bucket/a/b/c", samples)
-        store.put("/bucket/_ext_retention/20260101/kept_2026-01-01T00:00:00Z.dat", b"copy")
-        options = RemoteOptions(endpoint_url=store.url, addressing="path", anonymous=True)
-        with shardcore.open("s3://bucket/a/b/c/", remote=options) as shard:
-            assert shard.read(shard.find("kept")) == b"copy"
