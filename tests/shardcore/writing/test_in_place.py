@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import shardcore
-from shardcore.cli import edit as editing
 from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
 from shardcore.writing import undo_chain as chain
-from shardcore.writing.edit_options import TOMBSTONE, VERBS
 from shardcore.writing.in_place import Edit, FileChange, Stream, Zeros, edit_of
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
@@ -127,24 +124,10 @@ class KilledSecond:
         return "wrong" if chain.earlier_journals(target) else "undone" + str(undone)
 
 
-class KilledUndoingSecond(KilledSecond):
-    """Undoing the second edit, killed at some moment."""
-
-    def prepared(self, target: Path) -> None:
-        """The file after both edits."""
-        super().prepared(target)
-        super().run(target)
-
-    def run(self, target: Path) -> None:
-        """Undoes the second."""
-        journals.undo(target)
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", [KilledSecond, KilledUndoingSecond])
-def test_killed_with_an_earlier_journal(tmp_path: Path, case: type[KilledSecond]) -> None:
+def test_killed_with_an_earlier_journal(tmp_path: Path) -> None:
     """Killed at any moment, the journal of the edit before is still there and still holds."""
-    outcomes = killed.at_moments(case, "run", tmp_path / "file", 20)
+    outcomes = killed.at_moments(KilledSecond, "run", tmp_path / "file", 20)
     assert set(outcomes) <= {"undone1", "undone2"}
     assert "undone2" in outcomes
 
@@ -182,16 +165,6 @@ def test_journals_of_another_file_go(tmp_path: Path) -> None:
     assert path.read_bytes() == b"another file"
 
 
-def test_what_is_no_journal_is_not_replaced(tmp_path: Path) -> None:
-    """A file of somebody's own that is called as the journal would be stays, and the edit is refused."""
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    journals.journal_of(path).write_bytes(b"mine")
-    with FileSource(path) as source, pytest.raises(UsageError, match="move it away"):
-        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
-    assert (path.read_bytes(), journals.journal_of(path).read_bytes()) == (OLD, b"mine")
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("case", [Killed, KilledGrowing, KilledUndoing])
 def test_killed_at_any_moment(tmp_path: Path, case: type[Killed]) -> None:
@@ -223,29 +196,6 @@ def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
     assert journals.undo(path).what == edit.what
     assert path.read_bytes() == OLD
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file"]
-
-
-def test_zeros_are_kept_as_lengths(tmp_path: Path) -> None:
-    """Cutting off a long run of zeros needs a small journal."""
-    path = tmp_path / "file"
-    path.write_bytes(b"x" * 100 + bytes(5_000_000) + b"y")
-    with FileSource(path) as source:
-        journal = journals.apply(edit_of(source, "cut", (), 100))
-    assert journal is not None
-    assert journal.stat().st_size < 10_000
-    journals.undo(path)
-    assert path.read_bytes() == b"x" * 100 + bytes(5_000_000) + b"y"
-
-
-def test_no_copy_where_none_is_wanted(tmp_path: Path) -> None:
-    """Without a journal nothing of the old bytes stays, and nothing can be undone."""
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    edit = made(path)
-    assert journals.apply(edit, journal=False) is None
-    edit.source.close()
-    with pytest.raises(UsageError, match="nothing to undo"):
-        journals.undo(path)
 
 
 def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
@@ -312,12 +262,6 @@ def test_changes_that_make_no_sense(tmp_path: Path, changes: tuple[FileChange, .
     assert path.read_bytes() == OLD
 
 
-def test_only_local_files_are_changed() -> None:
-    """Bytes in memory cannot be edited."""
-    with shardcore.open(b"SWHShard".ljust(600, b"\0"), partial=True) as shard, pytest.raises(UsageError, match="local"):
-        edit_of(shard.source, "nothing", ())
-
-
 def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the system refuses is an error of ours, and no journal is left that would block later edits."""
     path = tmp_path / "file"
@@ -361,13 +305,6 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
         journals.putting_back(source)
-
-
-def test_commands_say_what_the_window_says() -> None:
-    """The sentence about each edit is one: the command's help is what the window shows."""
-    for verb in VERBS:
-        assert (getattr(editing, verb.name).__doc__ or "").partition("Examples:")[0].strip() == verb.help
-    assert TOMBSTONE.help_of("ticket") == "The ticket or request."
 
 
 def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:

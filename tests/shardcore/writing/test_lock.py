@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.errors import SourceError, UsageError
+from shardcore.errors import UsageError
 from shardcore.sources.local import FileSource
 from shardcore.writing.in_place import FileChange, edit_of
 from shardcore.writing.lock import locked
@@ -91,15 +91,6 @@ def test_an_editor_that_is_killed_leaves_no_lock(file: Path) -> None:
     assert [one.name for one in file.parent.iterdir()] == ["file"]
 
 
-def test_a_short_edit_is_waited_for(file: Path) -> None:
-    """The second editor comes in when the first has ended."""
-    with holder(file) as other:
-        timer = threading.Timer(0.3, lambda: release(other))
-        timer.start()
-        with locked(file):
-            timer.join()
-
-
 def test_threads_exclude_each_other_and_one_may_lock_twice(file: Path) -> None:
     """Jobs of one program are editors like others; within an edit the lock may be taken again."""
     with locked(file), locked(file):
@@ -122,12 +113,6 @@ def test_the_lock_is_that_of_the_file_at_the_path(file: Path) -> None:
         with locked(file):
             timer.join()
             assert is_locked(file)
-
-
-def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    """A file that does not exist is an error of ours."""
-    with pytest.raises(SourceError, match="No such file"), locked(tmp_path / "nothing"):
-        pass
 
 
 def test_two_edits_within_a_tick_of_the_clock_differ(file: Path) -> None:

@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.operations.convert import convert
 from shardcore.shards.shard import Shard
-from shardcore.sources.local import FileSource
-from shardcore.writing.in_place import edit_of
-from shardcore.writing.undo import apply, undo
 
 LONG = 64 << 20
 """Bytes of a content that is longer than what may be held."""
@@ -59,23 +55,3 @@ def test_long_contents_are_streamed(tmp_path: Path, format: str, options: dict[s
     with shardcore.open(tmp_path / "x.des") as shard:
         assert same(shard, key)
         assert shard.read(shard.find("cd" * 32)) == b"after"
-
-
-@pytest.mark.thorough
-def test_converting_and_editing_stream(tmp_path: Path) -> None:
-    """So are contents that are converted, under their sha256 too, and bytes that are kept before they are cut off."""
-    with shardcore.create(tmp_path / "x.des", format="des") as writer:
-        writer.add("long", pieces())
-    with Peak() as peak, shardcore.open(tmp_path / "x.des") as shard:
-        convert(shard, "swh", tmp_path / "x.shard")
-    assert peak.bytes < MOST
-    size = (tmp_path / "x.shard").stat().st_size
-    with Peak() as peak:
-        with FileSource(tmp_path / "x.shard") as source:
-            apply(edit_of(source, "cut", (), 1000))
-        undo(tmp_path / "x.shard")
-    assert peak.bytes < MOST
-    assert (tmp_path / "x.shard").stat().st_size == size
-    with shardcore.open(tmp_path / "x.shard") as shard:
-        (key,) = [key for key in shard.objects.keys[:] if key is not None]
-        assert same(shard, key)

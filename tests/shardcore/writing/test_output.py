@@ -30,16 +30,6 @@ def test_left_overs_are_removed_next_time(tmp_path: Path) -> None:
     assert names(tmp_path) == [f".other.{run}.part", ".out.part", "out.part"]
 
 
-def test_a_folder_is_swept_where_files_go(tmp_path: Path) -> None:
-    """In a folder that is written to, left-overs of any file of it go."""
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set/.a.shard.0123456789ab-1.part").write_bytes(b"x")
-    output = Output(tmp_path / "set", folder=True)
-    output.open("b.shard")
-    output.commit()
-    assert names(tmp_path / "set") == ["b.shard"]
-
-
 def test_force_into_a_folder_replaces_the_data_set(tmp_path: Path) -> None:
     """Shards that are not written anew are removed when all else is in place; other files stay; `last` comes last."""
     (tmp_path / "set").mkdir()

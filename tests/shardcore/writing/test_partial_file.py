@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -14,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.errors import RemoteError, SourceChanged, SourceError
-from shardcore.writing import partial_file
-from shardcore.writing.partial_file import PartialRecord, write_kept
+from shardcore.writing.partial_file import write_kept
 
 SIZE = 3 << 20
 CONTENT = bytes(range(256)) * (SIZE // 256)
@@ -84,13 +82,6 @@ def test_it_goes_on(out: Path) -> None:
     assert not records(out)
 
 
-def test_names_are_not_known_before(out: Path) -> None:
-    """Two runs choose different names; a name is no function of what is fetched."""
-    first = broken(out)
-    first.unlink()
-    assert broken(out).name != first.name
-
-
 def cut(left: Path) -> None:
     """A byte is missing."""
     left.write_bytes(left.read_bytes()[:-1])
@@ -156,24 +147,6 @@ def test_what_was_changed_is_not_trusted(out: Path, plant: Callable[[Path], None
     assert not precious.exists() or precious.read_bytes() == before
 
 
-def test_longer_than_noted_goes_on_where_it_was_noted(out: Path) -> None:
-    """Bytes after those that were noted are cut off."""
-    left = broken(out)
-    with left.open("ab") as file:
-        file.write(b"planted")
-    assert goes_on(out) == SIZE // 2
-
-
-def test_files_in_the_folder_say_nothing(out: Path) -> None:
-    """Without a record of the user, every file in the folder is somebody else's: the old names and records included."""
-    for name in (f".object.{MARK[:12]}.part", f".object.{MARK[:12]}-1.part", ".object.0123456789ab.part"):
-        (out.parent / name).write_bytes(b"planted" * 100_000)
-    (out.parent / ".object.json").write_text(json.dumps({"part": parts(out)[0].name, "size": 700_000}))
-    planted = {path: path.read_bytes() for path in parts(out)}
-    assert goes_on(out) == 0
-    assert {path: path.read_bytes() for path in parts(out)} == planted
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -198,37 +171,12 @@ def test_a_record_that_is_none(out: Path, text: str) -> None:
     assert goes_on(out) == 0
 
 
-def test_a_record_behind_a_link_or_a_fifo(out: Path) -> None:
-    """Records are regular files; nothing waits for a FIFO."""
-    for plant in (linked, fifo):
-        broken(out)
-        plant(records(out)[0])
-        assert goes_on(out) == 0
-        out.unlink()
-        for path in [*parts(out), *records(out)]:
-            path.unlink()
-
-
 def test_another_content_begins_again(out: Path) -> None:
     """With another ETag, size or address nothing goes on, and the same under another name does not either."""
     left = broken(out)
     assert goes_on(out, hashlib.sha256(b"another ETag").hexdigest()) == 0
     assert parts(out) == [left]
     assert goes_on(out.with_name("other")) == 0
-
-
-def test_without_a_place_for_records_nothing_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no record can be written, what came goes; a relative folder is none."""
-    blocked = out.parents[1] / "blocked"
-    blocked.write_text("")
-    monkeypatch.chdir(out.parent)
-    for place in (str(blocked), "relative"):
-        monkeypatch.setenv("XDG_STATE_HOME", place)
-        monkeypatch.setenv("HOME", str(blocked))
-        with pytest.raises(RemoteError):
-            write_kept(out, MARK, SIZE, Server(SIZE // 2))
-        assert not parts(out)
-        assert sorted(path.name for path in out.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [SourceChanged("replaced"), SourceError("full"), KeyboardInterrupt()])
@@ -241,15 +189,6 @@ def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
     assert server.began == [SIZE // 2]
     assert not parts(out)
     assert not records(out)
-
-
-def test_two_at_once(out: Path) -> None:
-    """A second run that begins while the first goes on writes a file of its own."""
-    broken(out)
-    opened = PartialRecord(out, MARK).left(SIZE)
-    assert opened is not None
-    assert goes_on(out) == 0
-    opened[0].discard()
 
 
 def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
@@ -270,11 +209,3 @@ def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script, str(out)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert goes_on(out) == 2 << 20
-
-
-def test_old_records_go(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of records does not grow without end."""
-    monkeypatch.setattr(partial_file, "MOST_RECORDS", 3)
-    for number in range(6):
-        broken(out.with_name(f"object{number}"))
-    assert len(records(out)) == 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -168,58 +166,6 @@ def test_killed_while_a_folder_is_replaced(tmp_path: Path, cls: type[Replacing])
     assert "told" in outcomes
 
 
-class ReplacingFile(Replacing):
-    """A DES shard with its sidecar: two files."""
-
-    def prepared(self, target: Path) -> None:
-        """Brings the old shard back."""
-        copy = target.parent / "copy.des"
-        if not copy.exists():
-            self.write(copy, self.old)
-        for path in target.parent.iterdir():
-            if not path.name.startswith("copy") and path.is_file():
-                path.unlink()
-            elif not path.name.startswith("copy"):
-                shutil.rmtree(path)
-        shutil.copy(copy, target)
-        shutil.copy(copy.with_suffix(".meta"), target.with_suffix(".meta"))
-
-    def write(self, target: Path, contents: dict[str, bytes]) -> None:
-        """Writes a data set, over what is there."""
-        with shardcore.create(target, format="des", sidecar=True, force=True) as writer:
-            for key, data in contents.items():
-                writer.add(key, data)
-
-    def judged(self, target: Path) -> str:
-        """Shard and sidecar fit each other, or opening says that they may not; the next run finishes."""
-        state = self.state(target)
-        self.replace(target)
-        rest = [path.name for path in target.parent.iterdir() if path.name.startswith(".")]
-        return state if self.state(target) == "new" and not rest else f"{state}-not-finished:{rest}".replace(" ", "")
-
-    def state(self, target: Path) -> str:
-        """What opens."""
-        try:
-            with shardcore.open(target) as shard:
-                keys = [key for key in shard.objects.keys[:] if key]
-                found = sorted(shard.read(shard.find(key)) for key in keys)
-        except SourceError as error:
-            return "told" if error.remedy is Remedy.FINISH else f"error:{error}".replace(" ", "-")
-        sidecar = json.loads(target.with_suffix(".meta").read_text())
-        fits = str(sorted(keys)[0]) in json.dumps(sidecar) and len(keys) == 6
-        listed = {key for key in self.old | self.new if json.dumps(key) in json.dumps(sidecar)}
-        return self.named(found) if fits and listed == set(keys) else "mixture"
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_killed_while_a_file_and_its_sidecar_are_replaced(tmp_path: Path) -> None:
-    """A shard never opens beside the sidecar of another."""
-    outcomes = killed.at_moments(ReplacingFile, "replace", tmp_path / "k/out.des", 40)
-    assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
-    assert {"old", "told"} <= set(outcomes)
-
-
 def interrupted(folder: Path) -> Path:
     """A folder in which replacing was interrupted before the first file was moved."""
     (folder / "out").mkdir()
@@ -259,18 +205,6 @@ def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
 
 
-def test_finished_again_from_any_state(tmp_path: Path) -> None:
-    """Files that were moved already, and old ones that were removed, are no error."""
-    out = interrupted(tmp_path)
-    (out / REPLACING / FILES / "new.blp").rename(out / "new.blp")
-    output = Output(out, folder=True, force=True)
-    assert [path.name for path in output.removed] == ["old.blp"]
-    assert [path.name for path in out.iterdir()] == ["new.blp"]
-    (out / REPLACING).mkdir()
-    Output(out, folder=True, force=True)
-    assert [path.name for path in out.iterdir()] == ["new.blp"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -307,25 +241,6 @@ def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
     assert (out / "old.blp").exists()
 
 
-def test_two_runs_do_not_replace_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a run replaces files for longer than others wait, another one is refused, and readers are, too."""
-    from shardcore.writing import temporary_names
-    from shardcore.writing.temporary_names import lock
-
-    monkeypatch.setattr(temporary_names, "WAITED", 0.0)
-    out = interrupted(tmp_path)
-    descriptor = os.open(out / REPLACING, os.O_RDONLY)
-    try:
-        assert lock(descriptor)
-        with pytest.raises(UsageError, match="another run is replacing"):
-            Output(out, folder=True, force=True)
-        with pytest.raises(SourceError, match="are being replaced"):
-            shardcore.open(out)
-    finally:
-        os.close(descriptor)
-    assert (out / "old.blp").exists()
-
-
 def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path: Path) -> None:
     """A sub-folder that is a link is refused while all old files are in place; nothing of the new ones stays."""
     (tmp_path / "out").mkdir()
@@ -340,27 +255,6 @@ def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path:
     output.discard()
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["old.blp", "sub"]
     assert list((tmp_path / "else").iterdir()) == []
-
-
-@pytest.mark.thorough
-def test_many_runs_write_into_one_folder(tmp_path: Path) -> None:
-    """Runs that write into a folder at the same time wait for each other's renames: all files are there, all open."""
-    (tmp_path / "out").mkdir()
-    code = (
-        "import sys, shardcore\n"
-        "for number in range(6):\n"
-        "    with shardcore.create(sys.argv[1], format='bloscpack', folder=True) as writer:\n"
-        "        for part in range(3):\n"
-        "            writer.add(f'{sys.argv[2]}-{number}-{part}', b'content')\n"
-        "    with shardcore.open(sys.argv[1]) as shard:\n"
-        "        assert shard.read(shard.find(f'{sys.argv[2]}-{number}-0')) == b'content'\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "out")]
-    runs = [subprocess.Popen([*command, str(one)], stderr=subprocess.PIPE, text=True) for one in range(4)]
-    told = [run.communicate()[1] for run in runs]
-    assert [run.returncode for run in runs] == [0] * 4, told
-    assert len([path for path in (tmp_path / "out").iterdir() if path.suffix == ".blp"]) == 4 * 6 * 3
-    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
 def test_a_file_of_another_run_is_not_replaced_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

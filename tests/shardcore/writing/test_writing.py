@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import os
 import signal
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,8 +21,6 @@ from shardcore.writing import temporary
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import TemporaryFile
 from shardcore.writing.writer import pieces_of
-
-ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def names(folder: Path) -> list[str]:
@@ -47,19 +43,6 @@ def test_a_file_appears_with_its_digest(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == b"hey world!"
     assert (written.path, written.objects, written.size) == (tmp_path / "out", 3, 10)
     assert written.sha256 == hashlib.sha256(b"hey world!").hexdigest()
-
-
-def test_files_of_one_shard_appear_together(tmp_path: Path) -> None:
-    """Files beside the target are part of it; discarding removes them all."""
-    output = Output(tmp_path / "out")
-    output.open("beside").write(b"1")
-    output.open().write(b"2")
-    assert [w.path.name for w in output.commit()] == ["beside", "out"]
-    again = Output(tmp_path / "more")
-    again.open("other").write(b"1")
-    again.discard()
-    again.discard()
-    assert names(tmp_path) == ["beside", "out"]
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "broken link"])
@@ -115,15 +98,6 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
     assert (tmp_path / "out").read_bytes() == b"theirs"
 
 
-def test_a_file_system_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where hard links are refused the file is renamed."""
-    monkeypatch.setattr(os, "link", no_links)
-    output = Output(tmp_path / "out")
-    output.open().write(b"ours")
-    output.commit()
-    assert names(tmp_path) == ["out"]
-
-
 def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
     """A data set that is new is under no final name before it is complete; then all is there, with its own counts."""
     output = Output(tmp_path / "set", folder=True)
@@ -177,31 +151,6 @@ def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
         Output(tmp_path / "set", folder=True).open(name)
 
 
-def test_a_complete_file_holds_no_descriptor(tmp_path: Path) -> None:
-    """Thousands of files can be written one after the other: only the lock of the run stays open."""
-    output = Output(tmp_path / "set", folder=True)
-    descriptors = Path("/proc/self/fd")
-    before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
-    for number in range(40):
-        output.open(str(number)).complete()
-    if before:
-        assert len(list(descriptors.iterdir())) <= before + 1
-    assert len(output.commit()) == 40
-
-
-def test_a_rename_that_fails_takes_the_others_back(tmp_path: Path) -> None:
-    """When one file cannot get its name, those that had theirs lose it again; somebody else's file stays."""
-    output = Output(tmp_path / "out")
-    output.open("beside").write(b"1")
-    output.open().write(b"2")
-    (tmp_path / "out").write_bytes(b"theirs")
-    with pytest.raises(UsageError, match="exists"):
-        output.commit()
-    output.discard()
-    assert names(tmp_path) == ["out"]
-    assert (tmp_path / "out").read_bytes() == b"theirs"
-
-
 def test_nothing_is_replaced_when_a_rename_is_impossible(tmp_path: Path) -> None:
     """Files that replace others do so together: where one cannot get its name, all old ones stay."""
     (tmp_path / "beside").write_bytes(b"old")
@@ -214,14 +163,6 @@ def test_nothing_is_replaced_when_a_rename_is_impossible(tmp_path: Path) -> None
     output.discard()
     assert (tmp_path / "beside").read_bytes() == b"old"
     assert names(tmp_path) == ["beside", "out"]
-
-
-@pytest.mark.skipif(ROOT, reason="the superuser may write everywhere")
-def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
-    """A read-only folder is a `SourceError`."""
-    (tmp_path / "d").mkdir(mode=0o500)
-    with pytest.raises(SourceError, match="denied"):
-        Output(tmp_path / "d/out").open()
 
 
 def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,15 +187,6 @@ def test_impossible_targets_are_our_errors(tmp_path: Path, name: str) -> None:
     with pytest.raises(ShardError):
         Output(tmp_path / name).open()
     assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "字" * 85, "😀" * 63])
-def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
-    """The temporary name is not longer than what the system takes."""
-    output = Output(tmp_path / name)
-    output.open().write(b"x")
-    output.commit()
-    assert names(tmp_path) == [name]
 
 
 def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
@@ -295,20 +227,6 @@ sys.stdin.read()
         assert shard.declared_objects == 1
 
 
-def test_a_finished_writer_takes_nothing_more(tmp_path: Path) -> None:
-    """Adding or finishing after the end is an error of ours; planning writers cannot finish."""
-    writer = shardcore.create(tmp_path / "out.shard", format="swh")
-    writer.add(None, b"x")
-    (written,) = writer.finish()
-    assert written.path.exists()
-    with pytest.raises(ShardError):
-        writer.add(None, b"y")
-    with pytest.raises(UsageError, match="finished"):
-        writer.finish()
-    with pytest.raises(UsageError, match="plans"):
-        shardcore.create(None, format="swh").finish()
-
-
 @pytest.mark.parametrize("options", [{"no_such_option": 1}, {"seed": -1}, {"seed": "x"}])
 def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[str, object]) -> None:
     """Wrong options are `UsageError`s, and no temporary file stays."""
@@ -317,43 +235,6 @@ def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[s
     assert names(tmp_path) == []
     with pytest.raises(UsageError, match="unknown format"):
         shardcore.create(tmp_path / "out", format="nope")
-
-
-def test_a_full_disk_is_our_error() -> None:
-    """What the system says while writing is told as `SourceError`."""
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full here")
-    file = TemporaryFile.__new__(TemporaryFile)
-    file.at, file.final, file._pending, file._proof = 0, Path("out"), None, None
-    with open("/dev/full", "wb", buffering=0) as full:
-        file._file = full  # type: ignore[assignment]
-        with pytest.raises(SourceError, match="space"):
-            file.write(b"x")
-
-
-class Broken(io.RawIOBase):
-    """A stream that fails."""
-
-    def read(self, size: int = -1) -> bytes:
-        """Fails."""
-        raise OSError(5, "Input/output error")
-
-
-def closed() -> io.BytesIO:
-    """A stream that was closed."""
-    stream = io.BytesIO(b"x")
-    stream.close()
-    return stream
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [(Broken(), SourceError), (closed(), SourceError), (io.StringIO("text"), UsageError), (None, UsageError)],
-)
-def test_content_that_cannot_be_read(content: object, error: type[ShardError]) -> None:
-    """Broken and closed streams are `SourceError`s; what is no bytes is a mistake of the caller."""
-    with pytest.raises(error):
-        list(pieces_of(content))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -369,24 +250,6 @@ def test_content_of_every_kind_is_its_bytes(tmp_path: Path, content: memoryview)
     assert file.at == 4
     output.commit()
     assert (tmp_path / "out").read_bytes() == b"\1\2\3\4"
-
-
-def test_many_threads_may_write(tmp_path: Path) -> None:
-    """Outputs do not disturb each other, also with equal names in different folders."""
-
-    def write(number: int) -> None:
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        output = Output(folder / "out")
-        output.open().write(str(number).encode())
-        output.commit()
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [(tmp_path / str(n) / "out").read_bytes() for n in range(16)] == [str(n).encode() for n in range(16)]
 
 
 def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
