@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import shardcore
 from shardcore.arrow import BATCH
 from shardcore.cli.output import object_json
 from shardcore.model.objects import Objects
-from tests.remote.servers import RangeServer
 from tests.shardcore.model.test_objects import Numbers
 
 SAMPLES = Path("resources/samples")
@@ -93,17 +91,6 @@ def test_batches_are_read_one_by_one() -> None:
     assert read == [BATCH, 10]
 
 
-def test_slots_are_fetched_once(tmp_path: Path) -> None:
-    """Keys and columns of a remote shard come from one read of its slots."""
-    with shardcore.create(tmp_path / "x.shard", format="swh") as writer:
-        for number in range(20_000):
-            writer.add(None, b"%d" % number)
-    with RangeServer({"/x.shard": tmp_path / "x.shard"}) as server, shardcore.open(f"{server.url}/x.shard") as shard:
-        assert shard.objects.to_arrow().read_all().num_rows == len(shard.objects)
-        assert shard.source is not None
-        assert server.log.sent < 1.1 * shard.source.size
-
-
 def test_keys_that_are_no_unicode() -> None:
     """A lone surrogate in a key is escaped: Arrow holds UTF-8."""
 
@@ -113,25 +100,3 @@ def test_keys_that_are_no_unicode() -> None:
             return ["a\ud800", None]
 
     assert Odd(2).to_arrow().read_all()["key"].to_pylist() == ["a\\ud800", None]
-
-
-def test_errors_of_a_shard_pass_through() -> None:
-    """A shard that cannot be read raises its own error, not one of Arrow."""
-
-    class Lost(Numbers):
-        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
-            """Fail."""
-            raise shardcore.SourceError("gone")
-
-    for use in (lambda: Lost(1).to_arrow().read_all(), lambda: Lost(1).to_pandas()):
-        with pytest.raises(shardcore.SourceError, match="gone"):
-            use()
-
-
-def test_without_the_packages_one_line_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is a `ShardError` with the command that installs what is missing."""
-    for module, use in (("pandas", "to_pandas"), ("pyarrow", "to_arrow")):
-        with monkeypatch.context() as patch, pytest.raises(shardcore.PackageMissing) as caught:
-            patch.setitem(sys.modules, module, None)
-            getattr(Numbers(1), use)()
-        assert str(caught.value) == f"{module} is not installed: pip install 'shardscope[pandas]'"

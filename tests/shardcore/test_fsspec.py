@@ -86,17 +86,6 @@ def test_paths_are_keys(files: Any) -> None:
         assert files.info(path_of(key))["key"] == key
 
 
-def test_plain_paths_are_found_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that need no escapes have the path that the rules for all others give them."""
-    from shardcore import fsspec as door
-
-    keys = ["a", "a b/c.txt", "a/.hidden", "..", "a/..", "a//b", "a/", " a", "(1)/~x", "/".join("x" * 32), "x" * 2000]
-    keys += ["/".join("x" * 33), "a:b", "ü", "-", "a/ /b", "@", "a@b", "..a", "a\n"]
-    quick = [door.path_of(key) for key in keys]
-    monkeypatch.setattr(door, "_PLAIN", door.re.compile("(?!)"))
-    assert quick == [door.path_of(key) for key in keys]
-
-
 def test_folders(files: Any) -> None:
     """Keys that are plain relative paths lie in folders, in `ls`, `info`, `walk` and `glob`."""
     assert {one["name"]: one["type"] for one in files.ls("a")} == {"a/b": "directory", "a/second.txt": "file"}
@@ -145,21 +134,6 @@ def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         fsspec.filesystem("shard").ls("")
 
 
-def test_errors_of_other_file_systems_are_source_errors() -> None:
-    """File systems raise what their libraries raise; a shard behind one raises errors of shardcore only."""
-    from shardcore.fsspec import FsspecSource
-
-    class Broken:
-        def unstrip_protocol(self, path: str) -> str:
-            return f"broken://{path}"
-
-        def info(self, path: str) -> dict[str, Any]:
-            raise RuntimeError("the session is gone")
-
-    with pytest.raises(shardcore.SourceError, match="the session is gone"):
-        FsspecSource(Broken(), "x.shard")
-
-
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, 9), (-6, None), (None, -4), (-6, -2), (8, 3), (0, 999)])
 def test_ranges(files: Any, start: int | None, end: int | None) -> None:
     """`cat_file` and `cat_ranges` cut as slices do."""
@@ -172,18 +146,6 @@ def test_ranges(files: Any, start: int | None, end: int | None) -> None:
         files.cat_ranges(["nope"], 0, 1, on_error="raise")
     with pytest.raises(ValueError, match="per path"):
         files.cat_ranges(paths, [0], [1])
-
-
-def test_cat_of_several(files: Any) -> None:
-    """Several contents come by their paths; a missing one is an error, an error among the results, or left out."""
-    assert files.cat("a", recursive=True) == {"a/b/deep.txt": b"deep", "a/second.txt": b"second"}
-    assert files.cat("a*b*") == files.cat(["a%2Ab%5B1].txt"]) == {"a%2Ab%5B1].txt": b"stars"}
-    assert files.cat("empty") == b""
-    missing = files.cat(["nope", "empty"], on_error="return")
-    assert isinstance(missing.pop("nope"), FileNotFoundError)
-    assert missing == {"empty": b""} == files.cat(["nope", "empty"], on_error="omit")
-    with pytest.raises(FileNotFoundError):
-        files.cat(["nope", "empty"])
 
 
 def test_files_seek(files: Any) -> None:
@@ -292,46 +254,6 @@ def test_instances(files: Any, archive: Path) -> None:
     assert files.ls("", detail=False) == ["tides.csv"]
 
 
-def test_relative_paths_travel(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path is that of the process which names it: one in another folder reads the same shard."""
-    import fsspec
-
-    monkeypatch.chdir(archive.parent)
-    named = fsspec.filesystem("shard", fo="x.des")
-    positional = type(named)("x.des", target_protocol="file")
-    packed = pickle.dumps((named, positional))
-    type(named).clear_instance_cache()
-    monkeypatch.chdir(SAMPLES)
-    for again in pickle.loads(packed):
-        assert again.cat_file("tides.csv") == TABLE
-
-
-def test_few_shards_stay_open(archive: Path) -> None:
-    """Of many file systems the shards that were used last stay open; an opened file keeps its own."""
-    import fsspec
-
-    from shardcore.fsspec import MOST_OPEN
-
-    def count() -> int:
-        return sum(os.path.realpath(one).endswith(".des") for one in Path("/proc/self/fd").iterdir())
-
-    systems = []
-    for number in range(MOST_OPEN + 4):
-        copy = archive.with_name(f"{number}.des")
-        copy.write_bytes(archive.read_bytes())
-        systems.append(fsspec.filesystem("shard", fo=str(copy)))
-    with systems[0].open("tides.csv", block_size=8) as file:
-        assert all(one.exists("tides.csv") for one in systems[1:])
-        assert count() == MOST_OPEN + 1
-        assert file.read() == TABLE
-        file.cache = None
-    del file
-    assert count() == MOST_OPEN
-    systems[-1].invalidate_cache()
-    assert count() == MOST_OPEN - 1
-    assert systems[0].exists("tides.csv")
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -362,44 +284,3 @@ def test_pandas(archive: Path) -> None:
         pandas.read_csv("shard://tides.csv", storage_options={"fo": str(archive), "format": "des"}),
     ):
         assert frame.height.tolist() == [4.5, 4.75, 5.0]
-
-
-@pytest.mark.thorough
-@pytest.mark.interop("pyarrow", "pandas")
-def test_pyarrow(tmp_path: Path) -> None:
-    """Pyarrow lists a shard and reads Parquet files in it, also all of a folder as one data set."""
-    import fsspec
-    import pyarrow
-    import pyarrow.dataset
-    import pyarrow.fs
-    import pyarrow.parquet
-
-    table = pyarrow.table({"n": list(range(1000)), "name": [f"row {n}" for n in range(1000)]})
-    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=100)
-    with shardcore.create(tmp_path / "t.des", format="des") as writer:
-        for name in ("tables/1.parquet", "tables/2.parquet"):
-            writer.add(name, (tmp_path / "t.parquet").read_bytes())
-    files = fsspec.filesystem("shard", fo=str(tmp_path / "t.des"))
-    arrow = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(files))
-    assert pyarrow.parquet.read_table("tables/1.parquet", filesystem=arrow).equals(table)
-    assert pyarrow.dataset.dataset("tables", filesystem=arrow, format="parquet").count_rows() == 2000
-    listed = arrow.get_file_info(pyarrow.fs.FileSelector("", recursive=True))
-    assert sorted(one.path for one in listed if one.is_file) == ["tables/1.parquet", "tables/2.parquet"]
-
-
-@pytest.mark.interop("dask.bytes", "pandas")
-def test_dask(archive: Path) -> None:
-    """Dask reads blocks and tables of objects, in tasks that carry the file system."""
-    import dask
-    import dask.bag
-    from dask.bytes import read_bytes
-
-    address = f"shard://tides.csv::file://{archive}"
-    with dask.config.set(scheduler="synchronous"):
-        _, (blocks,) = read_bytes(address, blocksize=12, delimiter=b"\n")
-        assert len(blocks) > 1
-        assert b"".join(dask.compute(*blocks)) == TABLE
-        assert dask.bag.read_text(address).count().compute() == 4
-        from dask.dataframe import read_csv
-
-        assert read_csv(address).height.sum().compute() == 14.25
