@@ -24,7 +24,6 @@ SMALL = 12_000_000
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
-    """A process that runs the commands of all tests here."""
     with Runner() as made:
         yield made
 
@@ -32,7 +31,7 @@ def runner() -> Iterator[Runner]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
 def test_every_command_stays_within_the_bounds(one: Hostile, runner: Runner, tmp_path: Path) -> None:
-    """A hostile file costs no command more memory than is promised; none ends in a traceback or raw text."""
+    """Memory stays within `docs/bounds.md`; the output has no traceback and no control characters."""
     path = one.make(tmp_path)
     assert one.sparse or sum(each.lstat().st_size for each in tmp_path.rglob("*") if each.is_file()) <= SMALL
     commands = commands_of(one, path, tmp_path)

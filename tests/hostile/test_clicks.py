@@ -21,7 +21,6 @@ WALL_SECONDS = 600.0
 
 
 def fault(click: Click) -> str:
-    """Which bound a click broke; empty for none."""
     if click.wrong:
         return click.wrong
     if click.megabytes > bounds.MEGABYTES:
@@ -42,7 +41,6 @@ def is_refused(path: Path) -> bool:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
 def test_every_click_stays_within_the_bounds(one: Hostile, tmp_path: Path) -> None:
-    """No click over a hostile file costs more than is promised, shows raw text, or makes Qt complain."""
     path = one.make(tmp_path)
     clicks = clicks_over(path, one.keys, WALL_SECONDS)
     assert len(clicks) > 2 or is_refused(path)

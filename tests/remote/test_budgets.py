@@ -28,7 +28,6 @@ GUESS = 65536
 
 @contextmanager
 def opened(bill: Bill, transport: str) -> Iterator[tuple[Shard, Log]]:
-    """The shard, opened from a cold start, and what the server saw."""
     with (StoreServer if transport == "s3" else RangeServer)() as server:
         for path, content in bill.files.items():
             server.put(f"/shards/{path}", content)
@@ -41,7 +40,6 @@ def opened(bill: Bill, transport: str) -> Iterator[tuple[Shard, Log]]:
 
 
 def check(log: Log, bill: Bill, action: str) -> None:
-    """No more requests and bytes than the bill says."""
     told = f"{bill.name}, {action}:\n{log}"
     assert len(log) <= bill.requests[action], told
     assert log.sent <= bill.least[action] + GUESS, told
@@ -55,7 +53,7 @@ PLACES = [(name, "http") for name in NAMES] + ([(name, "s3") for name in NAMES] 
 
 @pytest.mark.parametrize(("name", "transport"), sampled(PLACES, 6))
 def test_budget(name: str, transport: str) -> None:
-    """Opening costs what the fact sheets say, and so does each action after it, on an opening of its own."""
+    """Each action after opening is counted on a shard of its own."""
     bill = bills()[name]
     for action in bill.requests:
         with opened(bill, transport) as (shard, log):
@@ -75,7 +73,6 @@ COMMAND_CASES = [
 
 @pytest.mark.parametrize(("name", "command", "most"), sampled(COMMAND_CASES, 12))
 def test_commands(name: str, command: str, most: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command makes no more requests than its bill says, opening included, and fetches no byte twice."""
     bill = bills()[name]
     store = bill.target.endswith("/")
     with (StoreServer if store else RangeServer)() as server:
@@ -90,7 +87,7 @@ def test_commands(name: str, command: str, most: int, tmp_path: Path, capsys: py
 
 
 def test_a_first_reader_pays_what_the_server_sees() -> None:
-    """What is measured for a cold lookup are the requests and bytes that the server saw, and it sees none again."""
+    """The measured cold cost equals the requests and bytes in the log of the server."""
     # A folder without its slash is asked for as a file first, which is no matter of the format.
     for name in (name for name in NAMES if name != "neuroglancer, no slash"):
         bill = bills()[name]
@@ -110,7 +107,6 @@ MEMBERS = 20
 
 
 def documents() -> Mapping[str, bytes]:
-    """Shards of 90 KB, each with a metadata file."""
     dice, names = random.Random(2), [f"{number:02X}" for number in range(MEMBERS - 1)] + ["FF"]
     files: dict[str, bytes] = {}
     for number, hex_ in enumerate(names):
@@ -124,7 +120,6 @@ def documents() -> Mapping[str, bytes]:
 
 
 def skeletons() -> Mapping[str, bytes]:
-    """Shards of 128 KB."""
     spec = SPEC | {"hash": "identity", "minishard_bits": 1, "shard_bits": 5, "data_encoding": "raw"}
     dice = random.Random(3)
     with TemporaryDirectory() as folder:
@@ -136,12 +131,10 @@ def skeletons() -> Mapping[str, bytes]:
 
 
 def verify(shard: DataSet, folder: Path) -> None:
-    """Verifies all contents."""
     assert shard.verify().ok
 
 
 def extract(shard: DataSet, folder: Path) -> None:
-    """All objects into files."""
     assert shardcore.extract(shard, folder).ok
 
 
@@ -154,7 +147,7 @@ def data_set(files: Mapping[str, bytes]) -> Iterator[tuple[str, RemoteOptions, L
 
 
 def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
-    """A volume of more than 64 shards is listed over HTTP, several names at once; a name that is not there is none."""
+    """A volume of more than 64 shards is listed over HTTP by requests in parallel."""
     files = skeletons()
     info = json.loads(files["info"])
     info["sharding"]["shard_bits"] = 7
@@ -169,7 +162,7 @@ def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
 
 @pytest.mark.parametrize(("key", "most"), [("255", 5), ("3", 5), ("20", 6)])
 def test_one_uid_of_many_shards(key: str, most: int) -> None:
-    """File names lead to the shard of a uid; shards are probed only to prove that a uid is in none."""
+    """File names lead to the shard of a uid; shards are probed only to prove that a uid is absent."""
     with data_set(documents()) as (uri, options, log), shardcore.open(uri, remote=options) as shard:
         if key == "20":
             assert shard.find_all(key) == ()
@@ -183,7 +176,7 @@ def test_one_uid_of_many_shards(key: str, most: int) -> None:
     [("cases/07-one-file-per-object/shnull", "59", 2), ("neuroglancer/mesh_files", "404237804481", 3)],
 )
 def test_an_object_that_is_a_file(data: Path, name: str, key: str, most: int) -> None:
-    """The info, and one request for each file of the object; a listing on request, and no file is opened for it."""
+    """Reading costs the `info` and one request per file of the object; listing is on request."""
     files = {path.name: path.read_bytes() for path in (data / name).iterdir()}
     with data_set(files) as (uri, options, log):
         with shardcore.open(uri, remote=options) as shard:

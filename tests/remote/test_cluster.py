@@ -37,7 +37,6 @@ SETS = [SAMPLES / "des" / "archive", HASHED, SAMPLES / "mdb" / "cache", SAMPLES 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twenty shards of two objects each; the one of number 10 is damaged."""
     return _shards(tmp_path / "set", 20)
 
 
@@ -52,7 +51,6 @@ def _shards(folder: Path, count: int) -> Path:
 
 @pytest.mark.parametrize("where", SETS, ids=lambda path: str(path.relative_to(SAMPLES)))
 def test_a_ticket_opens_its_shard(where: Path) -> None:
-    """A ticket is plain data; it opens the member that it was made for, with the same objects and the same report."""
     with shardcore.open(where) as shards:
         assert isinstance(shards, shardcore.DataSet)
         tickets = pickle.loads(pickle.dumps(shards.tickets()))
@@ -65,7 +63,6 @@ def test_a_ticket_opens_its_shard(where: Path) -> None:
 
 
 def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
-    """Of a remote volume the info travels in the ticket, and only the shard itself is read."""
     for path in HASHED.iterdir():
         server.put(f"/set/{path.name}", path)
     with shardcore.open(f"{server.url}/set/") as shards:
@@ -77,7 +74,6 @@ def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
 
 
 def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
-    """Threads, given threads and processes give the same results; the error of a shard is its result."""
     with shardcore.open(folder, jobs=3) as shards:
         expected = list(shards.map_shards(not_the_second))
         assert isinstance(expected[1], BadChecksum)
@@ -92,7 +88,6 @@ def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
 
 
 def test_a_slow_shard_does_not_hold_up_the_others(folder: Path) -> None:
-    """While the first shard takes its time, the others are worked on; the order stays."""
     others, done = threading.Event(), list[int]()
 
     def work(shard: shardcore.Shard) -> int:
@@ -110,7 +105,7 @@ def test_a_slow_shard_does_not_hold_up_the_others(folder: Path) -> None:
 
 
 def test_few_tasks_are_under_way(folder: Path) -> None:
-    """When somebody takes one result only, few shards were opened; the check of the caller ends the rest."""
+    """Few shards are opened before the first result is taken; cancelling ends the rest."""
     opened = list[str]()
 
     def work(shard: shardcore.Shard) -> None:
@@ -129,7 +124,7 @@ def test_few_tasks_are_under_way(folder: Path) -> None:
 
 
 def test_keys_stay_here(folder: Path) -> None:
-    """Credentials are in no ticket unless they are asked for, and go to another machine over TLS only."""
+    """Tickets carry credentials only on request, and only over TLS to another machine."""
     remote = RemoteOptions(access_key="AKIA0", secret_key="hidden-secret")
     with shardcore.open(folder, remote=remote) as shards:
         with pytest.raises(UsageError, match="not sent to workers"):
@@ -143,7 +138,6 @@ def test_keys_stay_here(folder: Path) -> None:
 
 
 def test_keys_are_sent_where_the_line_is_encrypted() -> None:
-    """The address that the scheduler is reached by decides, and nothing else."""
     executor = _Elsewhere()
     executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
     check_encrypted(executor)  # type: ignore[arg-type]
@@ -160,7 +154,6 @@ class _Elsewhere:
 
 @pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
 def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
-    """Tickets of a data set behind a login have it, where it may be sent, and show it in no text."""
     word = "hunter2-topsecret"
     sent = ("Basic " + b64encode(f"me:{word}".encode()).decode(), f"sig={word}")
     server = RangeServer()
@@ -186,7 +179,6 @@ def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
 
 
 def test_limits_are_shared_among_tasks(folder: Path) -> None:
-    """All tasks together stay within the limits; shards to which nothing is left report that."""
     with local_processes(2) as pool:
         with shardcore.open(folder, remote=RemoteOptions(limit_requests=40)) as shards:
             assert [x for x in pool.each(shards, on_shard, (object_count,)) if isinstance(x, int)] == [2] * 19
@@ -197,7 +189,7 @@ def test_limits_are_shared_among_tasks(folder: Path) -> None:
 
 @pytest.mark.thorough
 def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -> None:
-    """A process that is killed is replaced, and nothing is missing or doubled."""
+    """No result is missing or doubled."""
     work = partial(killed_once, mark=str(tmp_path / "mark"))
     with shardcore.open(folder) as shards, local_processes(2) as pool:
         results = list(pool.each(shards, on_shard, (work,)))
@@ -206,7 +198,6 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
 
 
 def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
-    """Functions without a module and results that cannot be pickled are misuse; nothing waits for them for ever."""
     with shardcore.open(folder) as shards, ProcessPoolExecutor(1, get_context("spawn")) as processes:
         with pytest.raises(UsageError, match="a function belongs to a module"):
             list(shards.map_shards(lambda shard: 1, executor=processes))
@@ -214,7 +205,6 @@ def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
 
 
 def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
-    """The error of a function is the result of its shard, and is named as such."""
     with shardcore.open(folder, jobs=2) as shards:
         results = list(shards.map_shards(failing))
     assert str(results[0]) == "the function failed: ValueError: no such column"
@@ -239,7 +229,6 @@ def test_other_commands_print_the_same(
     command: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Searching, salvaging and converting print and write byte for byte what they do here, paths as they were given."""
     (tmp_path / "whole").mkdir()
     for path in folder.glob("*_0?_*"):
         if "_0A_" not in path.name:
@@ -264,7 +253,7 @@ def test_other_commands_print_the_same(
 
 @pytest.mark.thorough
 def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results that are in the state are not computed again; those of changed shards, and half a line, are."""
+    """Stored results are reused; those of changed shards and of an incomplete line are computed again."""
     state, base = tmp_path / "state", ["ls", str(folder), "--digest", "sha256", "--cluster", "local:2"]
     assert run([*base, "--state", str(state)]) == 1
     whole = capsys.readouterr().out
@@ -284,7 +273,6 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
 
 
 def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder of this machine is no target for workers on others; the options need a cluster; numbers are checked."""
     assert run(["extract", str(folder), "out", "--cluster", "tcp://127.0.0.1:1"]) == 2
     assert "give an s3:// address, or --shared" in capsys.readouterr().err
     assert run(["verify", str(folder), "--state", "x"]) == 2

@@ -22,7 +22,6 @@ def written(path: Path, changed: int = -1) -> bytes:
 
 
 def test_contents_are_read_on_request_only(server: RangeServer, tmp_path: Path) -> None:
-    """Without `--content` the indices are read, a part of the file; with it the difference is found."""
     first = server.put("/a.des", written(tmp_path / "a.des"))
     second = server.put("/b.des", written(tmp_path / "b.des", changed=7))
     with shardcore.open(first) as one, shardcore.open(second) as other:
@@ -38,7 +37,7 @@ def test_contents_are_read_on_request_only(server: RangeServer, tmp_path: Path) 
 
 
 def test_equal_identities_are_enough(server: RangeServer, tmp_path: Path) -> None:
-    """The same address with the same ETag is equal: nothing but the openings is read, not even an index."""
+    """The same address with the same ETag is equal: only the headers are read, not even an index."""
     address = server.put("/a.des", written(tmp_path / "a.des"))
     with shardcore.open(address) as one, shardcore.open(address) as other:
         before = [shard.tape.requests for shard in (one, other) if shard.tape is not None]

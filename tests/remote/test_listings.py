@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
+import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run
 from shardcore.sources.remote.cancel import MOST_XML
+from shardcore.sources.remote.upload import Upload
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer
 
@@ -35,13 +38,12 @@ ANSWERS = {
 
 
 def serving(body: bytes, status: int = 200) -> HttpServer:
-    """A server that answers everything with one body."""
     return HttpServer(lambda _: Answer(status, {"Content-Type": "application/xml"}, body))
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_listing_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the store answers, `ls` ends with one line and code 4, in bounded time and memory."""
+    """`ls` ends with one line and exit code 4, in bounded time and memory."""
     with serving(ANSWERS[kind]) as server:
         tracemalloc.start()
         began = time.process_time()
@@ -59,8 +61,34 @@ def test_a_listing_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -
     assert time.process_time() - began < 30
 
 
+@pytest.mark.parametrize("kind", ["a page", "text", "bytes"])
+def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(20 << 20))
+    for status in (200, 404, 500):
+        with serving(ANSWERS[kind], status) as server:
+            remote = RemoteOptions(
+                access_key="a", secret_key="b", endpoint_url=f"http://{server.host}", retries=0, patience=1.0
+            )
+            with pytest.raises(shardcore.ShardError) as caught:
+                shardcore.open("s3://bucket/a.shard", remote=remote)
+            assert SECRET not in str(caught.value)
+            with pytest.raises(shardcore.ShardError) as caught:
+                send(tmp_path / "large", remote)
+            assert SECRET not in str(caught.value)
+
+
+def send(path: Path, options: RemoteOptions) -> None:
+    from shardcore.sources.remote.address import parse_address
+    from shardcore.sources.remote.session import RemoteSession
+
+    remote = RemoteSession(options)
+    try:
+        Upload(remote, force=True).send(path, parse_address("s3://bucket/large"))
+    finally:
+        remote.close()
+
+
 def test_a_full_page_is_read() -> None:
-    """A thousand names of the greatest length are a listing."""
     with StoreServer() as server:
         for number in range(1000):
             server.put(f"/bucket/{number:04}{'&' * 1000}", b"x")

@@ -49,17 +49,14 @@ def losing(files: Mapping[str, bytes], fault: Fault | None) -> Iterator[tuple[Fa
 
 
 def dropped(left: int) -> Fault:
-    """The connection breaks, and no other one comes about."""
     return Drop(when=after(left))
 
 
 def expired(left: int) -> Fault:
-    """The credentials expire."""
     return Refuse("ExpiredToken", when=after(left))
 
 
 def outcome(command: list[str], capsys: Capture) -> tuple[int, list[str], list[str]]:
-    """Exit code, lines of output and lines of errors of a command."""
     capsys.readouterr()
     code = run(command)
     told = capsys.readouterr()
@@ -71,7 +68,6 @@ def outcome(command: list[str], capsys: Capture) -> tuple[int, list[str], list[s
 def test_verify_of_a_folder_prints_what_it_found(
     lose: Lose, jobs: str, many: dict[str, bytes], capsys: Capture
 ) -> None:
-    """The damage that came before is printed, then one line with the files and objects that were verified."""
     with losing(many, None) as (proxy, more):
         assert outcome(["verify", "s3://b/", "--jobs", jobs, *more], capsys)[0] == 1
         requests = len(proxy.log.seen)
@@ -91,7 +87,7 @@ def test_verify_of_a_folder_prints_what_it_found(
 
 
 def test_a_forbidden_shard_is_a_finding_about_that_shard(many: dict[str, bytes], capsys: Capture) -> None:
-    """A listed shard that the server refuses (403) or has no more (404) is one finding; the others are verified."""
+    """A listed shard that answers 403 or 404 is one finding; the others are verified."""
     files = {name: data for name, data in many.items() if name != min(many)}
     for code in ("AccessDenied", "NoSuchKey"):
         with losing(files, Refuse(code, when=always, only=max(files))) as (_, more):
@@ -102,7 +98,6 @@ def test_a_forbidden_shard_is_a_finding_about_that_shard(many: dict[str, bytes],
 
 
 def test_a_lost_salvage_keeps_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was found before the server was lost is in the error; files that were written stay."""
     # As of a file that is too large to come whole.
     monkeypatch.setattr(recover, "READ_WHOLE", 0)
     dice = random.Random(6)
@@ -121,14 +116,13 @@ def test_a_lost_salvage_keeps_what_was_found(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("command", [["info"], ["ls"], ["verify"], ["find", "key"], ["ls", "--format", "des"]])
 def test_a_prefix_that_is_not_there(command: list[str], capsys: Capture) -> None:
-    """Where no key begins with a prefix, that is said, in one line with exit code 4."""
     with losing({"other/a.des": b"x"}, None) as (_, more):
         code, lines, errors = outcome([*command, "s3://b/nothing/", *more], capsys)
     assert (code, lines, errors) == (4, [], ["shardcore: there is nothing at s3://b/nothing/"])
 
 
 def test_without_the_right_to_list(capsys: Capture) -> None:
-    """The shards of Neuroglancer are computed from the keys, or tried by their names, as over HTTP."""
+    """The names of Neuroglancer shards are computed from the keys, or tried."""
     one = samples()["neuroglancer"]
     uri = f"s3://b/{one.target}"
     with losing(one.files, NoListing()) as (_, more):
@@ -140,7 +134,7 @@ def test_without_the_right_to_list(capsys: Capture) -> None:
 
 
 def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
-    """With date and bits of the shard number the names of the shards of a uid are computed; all parts are searched."""
+    """With date and number of bits, the names of the shards of a uid are computed."""
     files = {
         "20261103_2A_0000.des": shard([Stored(b"170", b"first")]),
         "20261103_2A_0001.des": shard([Stored(b"42", b"second")]),

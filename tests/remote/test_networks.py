@@ -24,7 +24,6 @@ QUICK = RemoteOptions(stall_timeout=0.2, connect_timeout=0.5, patience=1.0, retr
 
 
 def source(uri: str, options: RemoteOptions = QUICK) -> shardcore.Source:
-    """What lies at an address."""
     from shardcore.sources.remote.address import parse_address
     from shardcore.sources.remote.source import open_remote
 
@@ -34,7 +33,7 @@ def source(uri: str, options: RemoteOptions = QUICK) -> shardcore.Source:
 
 
 def test_after_a_final_failure_all_reads_fail_at_once() -> None:
-    """When attempts and patience are used up, whatever else is read fails without a request; others are not touched."""
+    """After the last attempt, other reads of the same file fail without a request."""
     with (
         RangeServer({"/a": DATA, "/b": DATA}) as server,
         FaultProxy(server.host, [Stall(0.0, when=after(2), only="/a")]) as proxy,
@@ -53,7 +52,6 @@ def test_after_a_final_failure_all_reads_fail_at_once() -> None:
 
 
 def test_closing_ends_what_is_under_way() -> None:
-    """Closing a thing whose request stalls does not wait for it: the request ends, nothing is left."""
     options = RemoteOptions(stall_timeout=60)
     with (
         nothing_left(),
@@ -87,7 +85,7 @@ CHUNKED = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nTrans
 def test_an_answer_without_an_end(
     monkeypatch: pytest.MonkeyPatch, transport: str, first: bytes, again: bytes, error: type[Exception]
 ) -> None:
-    """A byte now and then is no answer: head, size of a chunk and text of an error have one deadline each."""
+    """Header, chunk size and error text of a response have one deadline each, however slowly bytes arrive."""
     for module, name in ((response, "PIECE_SECONDS"), (response, "ERROR_SECONDS"), (cancel, "XML_SECONDS")):
         monkeypatch.setattr(module, name, 0.2)
     with nothing_left(), StoreServer({"/shards/a": DATA}) as server, FaultProxy(server.host) as proxy:
@@ -98,7 +96,6 @@ def test_an_answer_without_an_end(
 
 
 def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it has one deadline."""
     monkeypatch.setattr(cancel, "XML_SECONDS", 0.2)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 80000\r\n\r\n"
     with StoreServer() as server, FaultProxy(server.host) as proxy:
@@ -119,13 +116,12 @@ def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_statuses_are_called_what_they_are(status: int, headers: dict[str, str], said: str) -> None:
-    """None of them is another region, an empty file, or missing encryption."""
     with HttpServer(lambda _: Answer(status, headers)) as server, pytest.raises(errors.RangeRefused, match=said):
         source(f"{server.url}/a")
 
 
 def test_patience_is_for_the_whole_thing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute of trouble is the end, however many attempts each range has; an answer begins a new minute."""
+    """Failures for a minute are final, however many attempts each range has left; a response restarts the minute."""
     now = 0.0
     monkeypatch.setattr(remote, "time", SimpleNamespace(monotonic=lambda: now))
     broken = Broken(errors.TimedOut("no answer"))

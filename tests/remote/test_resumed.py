@@ -23,7 +23,6 @@ OPTIONS = RemoteOptions(retries=1, patience=1.0, threads=1)
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Three small objects, and one of 24 MiB."""
     path = tmp_path_factory.mktemp("made") / "a.shard"
     dice = random.Random(8)
     with shardcore.create(path, format="swh") as writer:
@@ -42,17 +41,14 @@ def taken(address: str, folder: Path) -> list[Extracted]:
 
 
 def in_the_middle(request: Request) -> bool:
-    """A request that begins in the middle of the large object."""
     return 0.4 * LARGE < int(request.range.partition("-")[0] or 0) < 0.8 * LARGE
 
 
 def parts(folder: Path) -> list[Path]:
-    """What is not complete."""
     return [path for path in folder.iterdir() if path.name.endswith(".part")]
 
 
 def test_a_large_object_goes_on_where_it_broke_off(shard: bytes, tmp_path: Path) -> None:
-    """A second run fetches the rest alone, as long as the object on the server is the same."""
     with RangeServer() as server, FaultProxy(server.host) as proxy:
         server.put("/a.shard", shard)
         address = f"http://{proxy.host}/a.shard"
@@ -74,7 +70,7 @@ def test_a_large_object_goes_on_where_it_broke_off(shard: bytes, tmp_path: Path)
 
 
 def test_nothing_goes_on_with_another_content(shard: bytes, tmp_path: Path) -> None:
-    """When the object on the server was replaced, what came before is of no use, and is not used."""
+    """Bytes of a partial file are not used after the object on the server was replaced."""
     with RangeServer() as server, FaultProxy(server.host) as proxy:
         server.put("/a.shard", shard)
         address = f"http://{proxy.host}/a.shard"
@@ -90,7 +86,6 @@ def test_nothing_goes_on_with_another_content(shard: bytes, tmp_path: Path) -> N
 
 
 def test_skip_fetches_the_index_alone(tmp_path: Path) -> None:
-    """With all files there no content is requested; with some missing, their content and no other."""
     path, out = tmp_path / "many.shard", tmp_path / "out"
     dice = random.Random(4)
     with shardcore.create(path, format="swh") as writer:
@@ -115,7 +110,7 @@ def test_skip_fetches_the_index_alone(tmp_path: Path) -> None:
 
 
 def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path) -> None:
-    """With half of all bodies cut midway, more often in a row than attempts are allowed, a large object still comes."""
+    """Half of all bodies are cut, more often in a row than there are attempts."""
     with RangeServer() as server, FaultProxy(server.host) as proxy:
         server.put("/a.shard", shard)
         proxy.faults = [Cut(0.5, when=lambda request: request.number % 4 > 0)]
@@ -126,7 +121,7 @@ def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path) -> 
 
 
 def test_a_byte_for_each_connection_is_no_progress(shard: bytes, tmp_path: Path) -> None:
-    """A server that sends next to nothing before it breaks off is given up."""
+    """A server that sends next to nothing per connection is given up."""
     with RangeServer() as server, FaultProxy(server.host) as proxy:
         server.put("/a.shard", shard)
         proxy.faults = [Cut(0.000_01, when=after(5))]

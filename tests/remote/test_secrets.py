@@ -10,15 +10,18 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import Forbidden, NoSuchObject
+from shardcore.errors import Forbidden, NoSuchObject, ShardError
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.source import open_remote
-from tests.remote.servers import RangeServer, RedirectServer
+from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 SECRETS = ("topsecret", "s3cr3tKEY", "AKIASECRETSECRET", "t0k3nt0k3n", "hunter2")
+
+
+KEYS = RemoteOptions(access_key="AKIASECRETSECRET", secret_key="s3cr3tKEY", session_token="t0k3nt0k3n")
 
 
 def _clean(*texts: object) -> None:
@@ -29,7 +32,7 @@ def _clean(*texts: object) -> None:
 def test_a_signed_address_is_read_and_never_shown(
     server: RangeServer, capsys: pytest.CaptureFixture[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The query goes to the server with every request, for the file alone; nothing that is told has it."""
+    """The query is sent with every request for the file, and is in no output."""
     caplog.set_level(logging.DEBUG)
     query = "X-Amz-Credential=AKIASECRETSECRET&X-Amz-Signature=topsecret"
     address = server.put("/b/small.shard", SWH) + f"?{query}"
@@ -58,7 +61,6 @@ def test_a_signed_address_is_read_and_never_shown(
 
 
 def test_a_login_in_an_address_is_sent_and_never_shown(server: RangeServer) -> None:
-    """`user:password@` becomes a header, and is gone from everything else."""
     address = server.put("/small.shard", SWH).replace("http://", "http://me:hunter2@")
     with shardcore.open(address) as shard:
         assert shard.source is not None
@@ -68,7 +70,7 @@ def test_a_login_in_an_address_is_sent_and_never_shown(server: RangeServer) -> N
 
 
 def test_a_login_goes_to_its_own_server_only(server: RangeServer) -> None:
-    """Where a redirect leads to another server, that one never gets the login: not by the redirect, and not later."""
+    """The login is not sent to the target of a redirect, not even later."""
     data = bytes(300_000)
     server.put("/a", data)
     with RedirectServer(server.url) as redirect:
@@ -82,6 +84,16 @@ def test_a_login_goes_to_its_own_server_only(server: RangeServer) -> None:
         assert next(iter(redirect.log)).request.headers["authorization"].startswith("Basic ")
     assert len(server.log) == 3
     assert not [one for one in server.log if "authorization" in one.request.headers]
+
+
+def test_keys_are_in_no_text_of_the_options_or_of_errors() -> None:
+    _clean(repr(KEYS), str(KEYS), repr(parse_address("https://me:hunter2@host/a?sig=topsecret")))
+    with StoreServer() as server:
+        options = RemoteOptions(**{**vars(KEYS), "endpoint_url": server.url, "addressing": "path"})
+        tape = RequestLog()
+        with pytest.raises(ShardError) as caught:
+            shardcore.open("s3://bucket/none.shard", remote=options, tape=tape)
+        _clean(caught.value, repr(caught.value), tape.lines(), tape.notes)
 
 
 ADDRESS = "http://me:hunter2@127.0.0.1:9/a.shard?X-Amz-Signature=topsecret"
@@ -121,7 +133,7 @@ ADDRESS = "http://me:hunter2@127.0.0.1:9/a.shard?X-Amz-Signature=topsecret"
 def test_no_command_shows_a_secret(
     command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An address where a command takes another thing, or a path made of it, is shown without login and query."""
+    """Errors that quote an address leave out login and query."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").write_bytes(SWH.read_bytes())
     assert run(command) != 0

@@ -17,7 +17,6 @@ from tests.remote.servers import RangeServer, StoreServer
 
 @pytest.fixture(scope="module")
 def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 objects in 200 KB; their slots are in no order."""
     path, dice = tmp_path_factory.mktemp("together") / "a.shard", random.Random(5)
     with shardcore.create(path, format="swh") as writer:
         for _ in range(300):
@@ -28,7 +27,6 @@ def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_small_objects_are_fetched_together(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """300 objects are extracted, hashed and converted with a few requests, each right, in whatever order."""
     address = server.put("/a.shard", swh)
     assert run(["extract", str(swh), str(tmp_path / "here"), "--json"]) == 0
     here = capsys.readouterr().out.replace(str(tmp_path / "here"), "")
@@ -46,7 +44,7 @@ def test_small_objects_are_fetched_together(
 
 
 def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path) -> None:
-    """Where each object is a request of its own, only the next few are under way when somebody stops."""
+    """Where each object is a request of its own, only the next few are prefetched."""
     path = tmp_path / "a.des"
     with shardcore.create(path, format="des") as writer:
         for number in range(60):
@@ -66,7 +64,6 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
 def test_a_lost_server_ends_an_extraction(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When nothing more can be had that is said once, and not of each object that was left."""
     # As a file that is too large to come whole.
     monkeypatch.setattr(whole_file, "MOST_WHOLE", 0)
     address = server.put("/a.shard", swh)
@@ -83,7 +80,6 @@ def test_a_lost_server_ends_an_extraction(
 
 
 def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Digests, verifying and converting of a data set cost a few requests for each member, not one for each object."""
     dice = random.Random(7)
     with StoreServer() as server:
         for number in range(3):

@@ -34,7 +34,6 @@ def proxy(s3: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
 
 @pytest.fixture
 def client(s3: Place) -> Iterator[Any]:
-    """A client, to look at what became of it."""
     one = s3.client()
     yield one
     one.close()
@@ -42,7 +41,6 @@ def client(s3: Place) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A local shard of small objects."""
     path = tmp_path_factory.mktemp("made") / "a.shard"
     dice = random.Random(5)
     with shardcore.create(path, format="swh") as writer:
@@ -52,18 +50,15 @@ def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags(proxy: FaultProxy) -> list[str]:
-    """Options that reach the store through the proxy."""
     return ["--endpoint-url", f"http://{proxy.host}", "--addressing", "path"]
 
 
 def keys(client: Any, prefix: str) -> set[str]:
-    """The objects at a prefix, without manifests."""
     found = client.list_objects_v2(Bucket="shards", Prefix=prefix).get("Contents", ())
     return {each["Key"].removeprefix(prefix) for each in found if "manifest" not in each["Key"]}
 
 
 def methods(proxy: FaultProxy) -> Counter[str]:
-    """Number of requests of each kind since the last call."""
     found = Counter(one.request.method for one in proxy.log)
     proxy.log.seen.clear()
     return found
@@ -73,7 +68,6 @@ def methods(proxy: FaultProxy) -> Counter[str]:
 def test_skip_is_decided_by_one_listing(
     shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is there is not sent again; what is missing is, and what has another size is an error."""
     extract = ["extract", str(shard), "s3://shards/skip/", *flags(proxy)]
     assert run(extract) == 0
     first, second, *others = sorted(keys(client, "skip/"))
@@ -94,7 +88,7 @@ def test_skip_is_decided_by_one_listing(
 def test_a_line_is_printed_after_its_put(
     shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When an upload is refused, the lines before it are of objects that are there; the next run goes on."""
+    """When an upload is refused, each printed line is of an object that was uploaded."""
     with shardcore.open(shard) as opened:
         opened.load_index()
         order = [str(opened.objects.ref(row).key) for row in opened.objects.order("offset").tolist()]
@@ -114,7 +108,7 @@ def test_a_line_is_printed_after_its_put(
 
 
 def test_an_answer_that_was_lost_is_no_conflict(shard: Path, proxy: FaultProxy, client: Any) -> None:
-    """When the store has the object and its answer was lost, the next attempt does not take it for another's."""
+    """When the response to a PUT was lost, the next attempt accepts the object that exists."""
     seen: set[str] = set()
 
     def first(request: Request) -> bool:
@@ -136,7 +130,7 @@ def test_a_store_without_conditional_writes_is_named_at_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """501 to a condition is told without another attempt; --force writes without the condition."""
+    """501 to a condition is reported without another attempt; `--force` writes without it."""
     monkeypatch.setitem(CODES, "NotImplemented", (501, "A header is not implemented."))
     proxy.faults = [Refuse("NotImplemented", when=lambda request: "if-none-match" in request.headers)]
     (tmp_path / "a").write_bytes(b"hello")
@@ -153,7 +147,6 @@ def test_a_store_without_conditional_writes_is_named_at_once(
 
 
 def large(tmp_path: Path) -> Path:
-    """A file that goes in three parts of 5 MiB."""
     path = tmp_path / "large"
     path.write_bytes(random.Random(2).randbytes(11 << 20))
     return path
@@ -162,7 +155,7 @@ def large(tmp_path: Path) -> Path:
 def test_what_killed_programs_left_is_told_and_cleared(
     proxy: FaultProxy, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unfinished uploads are told by the next write there, listed, and aborted; others stay."""
+    """The next write there reports unfinished uploads; they are listed and aborted, others stay."""
     for key in ("left/a", "left/b", "other/c"):
         upload = client.create_multipart_upload(Bucket="shards", Key=key)["UploadId"]
         client.upload_part(Bucket="shards", Key=key, UploadId=upload, PartNumber=1, Body=b"x" * 1000)

@@ -40,7 +40,6 @@ REQUESTS = {
 
 @cache
 def files(name: str) -> dict[str, bytes]:
-    """The files of a sample of three megabytes, that to open first."""
     dice = random.Random(8)
     contents = [dice.randbytes(SIZE) for _ in range(OBJECTS)]
     ids = [dice.getrandbits(64) for _ in contents]
@@ -74,21 +73,18 @@ def files(name: str) -> dict[str, bytes]:
 
 
 def served(server: RangeServer, name: str) -> str:
-    """The address of a sample."""
     for path, data in files(name).items():
         server.put(f"/{path}", data)
     return f"{server.url}/{next(iter(files(name)))}"
 
 
 def check(log: Log, name: str, most: int) -> None:
-    """No more requests than stated, and no byte twice."""
     assert len(log) <= most, f"{name}:\n{log}"
     assert log.sent <= sum(map(len, files(name).values())) + GUESS, f"{name}:\n{log}"
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_verifying_fetches_the_file_in_one_range(server: RangeServer, name: str) -> None:
-    """`verify` to the depth of contents costs what opening costs, and one range more."""
     with shardcore.open(served(server, name)) as shard:
         assert shard.verify().ok
     check(server.log, name, REQUESTS[name][1])
@@ -102,7 +98,7 @@ COMMANDS = {"swh": 1, "des": 2, "bloscpack": 2, "xorb": 1, "mdb": 3, "neuroglanc
 def test_commands_that_read_all_begin_with_all(
     server: RangeServer, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first request of a command that needs all bytes is for all of them, where the format needs its end, too."""
+    """The first request is for the whole file, also where the format reads its footer first."""
     address = served(server, name).replace("a.shard", "objects.shard")
     if name == "swh":
         server.put("/objects.shard", files(name)["a.shard"])
@@ -132,7 +128,7 @@ MANY = 1 << 40
 def test_what_is_too_large_comes_as_it_is_read(
     server: RangeServer, room: Callable[[int, int], None], name: str, most: int, together: int
 ) -> None:
-    """A file over the limit, or beside others that fill the room, is read as the checks go; the result is the same."""
+    """A file over the limit, or beside others that fill the room, is fetched by ranges."""
     address = served(server, name)
 
     def report() -> object:

@@ -24,7 +24,6 @@ SHARDS = (
 
 
 def test_rows_are_those_of_ls() -> None:
-    """Each row of a table is the line of `ls --json` for this object; what is unknown is null."""
     for name in SHARDS:
         with shardcore.open(SAMPLES / name, partial=True) as shard:
             table = shard.objects.to_arrow().read_all()
@@ -36,7 +35,6 @@ def test_rows_are_those_of_ls() -> None:
 
 
 def test_frames_have_rows_and_types() -> None:
-    """A frame is indexed by row, also of a slice; numbers are nullable and words categories."""
     with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
         frame = shard.objects[9:2:-2].to_pandas()
         assert frame.index.tolist() == [9, 7, 5, 3]
@@ -50,7 +48,6 @@ def test_frames_have_rows_and_types() -> None:
 
 
 def test_raw_keys() -> None:
-    """Raw keys are what the format stores: 32 bytes, or a number; elsewhere they are texts."""
     for name, kind in (
         ("swh/small.shard", "fixed_size_binary[32]"), ("neuroglancer/volume", "uint64"), ("des/contents.des", "string"),
     ):  # fmt: skip
@@ -64,7 +61,6 @@ def test_raw_keys() -> None:
 
 
 def test_other_programs_take_objects() -> None:
-    """Whatever takes a stream of Arrow takes objects and slices of them."""
     import pyarrow
 
     with shardcore.open(SAMPLES / "des" / "contents.des") as shard:
@@ -73,12 +69,11 @@ def test_other_programs_take_objects() -> None:
 
 
 def test_batches_are_read_one_by_one() -> None:
-    """A reader holds one batch: rows are read when their batch is taken, and once."""
+    """Rows are read when their batch is taken, and once."""
     read: list[int] = []
 
     class Counted(Numbers):
         def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
-            """Count what is read."""
             read.append(len(rows))
             return super().columns(rows, sizes=sizes)
 
@@ -92,11 +87,10 @@ def test_batches_are_read_one_by_one() -> None:
 
 
 def test_keys_that_are_no_unicode() -> None:
-    """A lone surrogate in a key is escaped: Arrow holds UTF-8."""
+    """Arrow holds UTF-8, so a lone surrogate is escaped."""
 
     class Odd(Numbers):
         def key_texts(self, rows: np.ndarray) -> list[str | None]:
-            """A name that is half a letter."""
             return ["a\ud800", None]
 
     assert Odd(2).to_arrow().read_all()["key"].to_pylist() == ["a\\ud800", None]

@@ -13,13 +13,11 @@ from shardcore.model.span import Span
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 4), (5, 4)])
 def test_backward_spans_cannot_be_made(start: int, stop: int) -> None:
-    """A span never ends before it starts, nor starts before the file."""
     with pytest.raises(ValueError, match="half-open"):
         Span("", start, stop)
 
 
 def test_an_error_tells_what_helps() -> None:
-    """A remedy ends the text; who has other words for it takes the text without. It survives pickling."""
     error = UsageError("there already", span=Span("", 0, 8), remedy=Remedy.REPLACE)
     assert error.placed == "there already (0x0–0x7 · 8 bytes)"
     assert str(error) == "there already (0x0–0x7 · 8 bytes); it is replaced with force=True"
@@ -29,12 +27,11 @@ def test_an_error_tells_what_helps() -> None:
 
 
 def test_cancelling_passes_by_except_exception() -> None:
-    """`except Exception` does not swallow the wish of a person."""
+    """Cancelling must not be swallowed by a general handler."""
     assert not issubclass(Cancelled, Exception)
 
 
 def test_all_errors_are_shard_errors() -> None:
-    """One `except ShardError` catches every failure."""
     families = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     assert len(families) > 10
     assert all(issubclass(kind, ShardError) for kind in families)
@@ -49,7 +46,6 @@ def test_all_errors_are_shard_errors() -> None:
     ],
 )
 def test_errors_survive_another_process(error: ShardError) -> None:
-    """Errors cross process borders with all they say."""
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert vars(again) == vars(error)

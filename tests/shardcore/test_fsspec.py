@@ -35,7 +35,6 @@ KEYS = {
 
 @pytest.fixture(autouse=True)
 def _registered() -> Iterator[None]:
-    """The protocol is that of this tree, and no shard stays open."""
     import fsspec
 
     from shardcore.fsspec import ShardFileSystem
@@ -47,7 +46,6 @@ def _registered() -> Iterator[None]:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A des file with keys of many kinds."""
     with shardcore.create(tmp_path / "x.des", format="des") as writer:
         for key, content in KEYS.items():
             writer.add(key, content)
@@ -56,14 +54,12 @@ def archive(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(archive: Path) -> Any:
-    """Its file system."""
     import fsspec
 
     return fsspec.filesystem("shard", fo=str(archive))
 
 
 def test_the_entry_point_names_it() -> None:
-    """Fsspec finds the protocol by the entry point, in its own form."""
     from importlib import import_module
 
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
@@ -73,7 +69,6 @@ def test_the_entry_point_names_it() -> None:
 
 
 def test_paths_are_keys(files: Any) -> None:
-    """Every key has a path of its own, which leads back to it and which `find` lists; plain names are as they are."""
     from shardcore.fsspec import key_of, path_of
 
     assert path_of("a/b/deep.txt") == "a/b/deep.txt"
@@ -87,7 +82,6 @@ def test_paths_are_keys(files: Any) -> None:
 
 
 def test_folders(files: Any) -> None:
-    """Keys that are plain relative paths lie in folders, in `ls`, `info`, `walk` and `glob`."""
     assert {one["name"]: one["type"] for one in files.ls("a")} == {"a/b": "directory", "a/second.txt": "file"}
     assert files.ls("a/b", detail=False) == ["a/b/deep.txt"] == files.ls("a/b/deep.txt", detail=False)
     assert files.isdir("")
@@ -106,7 +100,7 @@ def test_folders(files: Any) -> None:
 
 
 def test_what_is_not_there(files: Any) -> None:
-    """A missing object is a FileNotFoundError of Python, also where the key has not the form of the format."""
+    """A missing object raises FileNotFoundError, also where the key has not the form of the format."""
     import fsspec
 
     assert not files.exists("nope")
@@ -122,7 +116,6 @@ def test_what_is_not_there(files: Any) -> None:
 
 
 def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """`exists` says no only of objects: a file that is not there, or is no shard, raises what shardcore raises."""
     import fsspec
 
     with pytest.raises(shardcore.SourceError):
@@ -136,7 +129,6 @@ def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, 9), (-6, None), (None, -4), (-6, -2), (8, 3), (0, 999)])
 def test_ranges(files: Any, start: int | None, end: int | None) -> None:
-    """`cat_file` and `cat_ranges` cut as slices do."""
     assert files.cat_file("tides.csv", start, end) == TABLE[start:end]
     paths = ["tides.csv", "a/second.txt", "tides.csv"]
     found = files.cat_ranges([*paths, "nope"], start, end)
@@ -149,7 +141,6 @@ def test_ranges(files: Any, start: int | None, end: int | None) -> None:
 
 
 def test_files_seek(files: Any) -> None:
-    """A file reads what it is asked for, from where it is set; text mode and lines work."""
     with files.open("tides.csv") as file:
         assert (file.size, file.readline()) == (len(TABLE), b"day,height\n")
         assert (file.seek(-4, 2), file.read()) == (len(TABLE) - 4, b"5.0\n")
@@ -163,7 +154,6 @@ def test_files_seek(files: Any) -> None:
 
 
 def test_ranges_of_a_large_object(tmp_path: Path) -> None:
-    """Of a content of many megabytes only the blocks around what is read are read, of a stored file no more."""
     import fsspec
 
     content = os.urandom(1 << 16) * 256
@@ -180,7 +170,6 @@ def test_ranges_of_a_large_object(tmp_path: Path) -> None:
 
 
 def test_reading_lists_nothing(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening, `info` and `cat_file` of an object look it up, and list no objects."""
     from shardcore.fsspec import _OpenShard
 
     monkeypatch.setattr(_OpenShard, "listed", lambda self: pytest.fail("the objects were listed"))
@@ -193,7 +182,6 @@ def test_reading_lists_nothing(files: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_chained_addresses(archive: Path) -> None:
-    """`shard://KEY::ADDRESS` works with local files, other file systems of fsspec, and shards in shards."""
     import fsspec
 
     memory = fsspec.filesystem("memory")
@@ -212,7 +200,6 @@ def test_chained_addresses(archive: Path) -> None:
 
 
 def test_options(archive: Path) -> None:
-    """Formats, options of formats and of connections are named in `storage_options`; wrong ones are refused."""
     import fsspec
 
     def opened(**options: Any) -> Any:
@@ -239,7 +226,6 @@ def test_options(archive: Path) -> None:
 
 
 def test_instances(files: Any, archive: Path) -> None:
-    """Equal options are one file system; a pickled one is that again; it opens a file that was replaced again."""
     import fsspec
 
     assert fsspec.filesystem("shard", fo=str(archive)) is files is pickle.loads(pickle.dumps(files))
@@ -269,14 +255,12 @@ def test_instances(files: Any, archive: Path) -> None:
     ],
 )
 def test_writing_is_refused(files: Any, call: Any) -> None:
-    """Every way of writing says in one sentence that shards are read only here."""
     with pytest.raises(OSError, match=r"read only through fsspec; write them with shardcore\.create"):
         call(files)
 
 
 @pytest.mark.interop("pandas")
 def test_pandas(archive: Path) -> None:
-    """Pandas reads a table in a shard by its address, or with the shard in `storage_options`."""
     import pandas
 
     for frame in (

@@ -45,7 +45,6 @@ class Checked(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Elements are those that notebooks keep; nothing runs, and nothing is loaded."""
         assert self.KNOWN.fullmatch(tag), tag
         for name, value in attrs:
             assert not name.startswith(("on", "href")), name
@@ -55,35 +54,29 @@ class Checked(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An empty element."""
         self.handle_starttag(tag, attrs)
         if tag not in self.VOID:
             self.open.pop()
 
     def handle_endtag(self, tag: str) -> None:
-        """Elements end in order."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keep the text."""
         self.text += data
 
 
 def shown(result: Any) -> str:
-    """The text of what is shown, once it was checked."""
     found = result._repr_html_()
     assert len(found) < MOST
     return Checked(found).text
 
 
 def cells() -> list[str]:
-    """The cells of code of the tour."""
     return ["".join(cell["source"]) for cell in json.loads(TOUR.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
 @pytest.mark.interop("pandas", "pyarrow")
 def test_the_tour_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each cell of `docs/notebook.ipynb` runs, and what is shown is safe; kinds of results are shown as themselves."""
     monkeypatch.chdir(ROOT / "docs")
     names: dict[str, Any] = {}
     kinds = set()
@@ -104,7 +97,6 @@ def test_the_tour_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def test_all_samples_are_shown() -> None:
-    """Shards, objects, trees, lookups and reports of every format are shown, within bounds."""
     for name in (
         *("swh/small.shard", "des/archive", "mdb/cache", "xorb/chunks.xorb", "bloscpack/array.blp"),
         "neuroglancer/volume",
@@ -125,7 +117,7 @@ def test_all_samples_are_shown() -> None:
 
 
 def test_text_out_of_files_does_not_act() -> None:
-    """Keys, names, messages and texts are escaped and cut: no element, attribute or control character comes of them."""
+    """No element, attribute or control character comes from a file."""
     node = shardcore.Node(HOSTILE, shardcore.Span(HOSTILE, 0, 1), HOSTILE, HOSTILE, doc=HOSTILE, error=HOSTILE)
     results = [
         node,
@@ -151,7 +143,6 @@ def test_text_out_of_files_does_not_act() -> None:
 
 
 def test_nothing_is_fetched_to_be_shown(tmp_path: Path) -> None:
-    """Showing a remote shard, its objects and its tree sends no request."""
     with shardcore.create(tmp_path / "x.shard", format="swh") as writer:
         for number in range(9):
             writer.add(None, bytes([number]) * 100_000)

@@ -53,25 +53,20 @@ each_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def names(folder: Path) -> list[str]:
-    """The names in a folder."""
     return sorted(os.listdir(folder))  # noqa: PTH208
 
 
 class TestFileSource(SourceContract):
-    """A local file, on each system."""
-
     @pytest.fixture(autouse=True, params=SYSTEMS)
     def _system(self, request: pytest.FixtureRequest) -> Iterator[None]:
         with SYSTEMS[request.param]():
             yield
 
     def opened(self, tmp_path: Path) -> FileSource:
-        """A file with the data."""
         (tmp_path / "file").write_bytes(self.data)
         return FileSource(tmp_path / "file")
 
     def test_it_is_replaced_while_it_is_open(self, tmp_path: Path) -> None:
-        """Who has a file open keeps it; others find the new one, and nothing is left beside it."""
         with self.opened(tmp_path) as source:
             write_whole(tmp_path / "file", [b"new"], force=True)
             assert source.read(0, 10) == self.data[:10]
@@ -84,7 +79,6 @@ class TestFileSource(SourceContract):
 @each_system
 @pytest.mark.parametrize("format", WRITERS)
 def test_every_writer_keeps_its_contract(name: str, format: str, tmp_path: Path) -> None:
-    """Shards and data sets are written, refused, read, extracted and packed again; nothing is left over."""
     contract = getattr(import_module(f"tests.shardcore.formats.{format}.test_writer"), WRITERS[format])()
     target = contract.target(tmp_path)
     contract.written(target)
@@ -100,8 +94,6 @@ def test_every_writer_keeps_its_contract(name: str, format: str, tmp_path: Path)
 
 @each_system
 def test_a_data_set_is_replaced(name: str, tmp_path: Path) -> None:
-    """New files replace the old ones together, also where one is open; files of others stay."""
-
     def write(contents: list[bytes]) -> None:
         with shardcore.create(tmp_path / "set", format="bloscpack", folder=True, force=True) as writer:
             for number, data in enumerate(contents):
@@ -125,7 +117,7 @@ def test_a_data_set_is_replaced(name: str, tmp_path: Path) -> None:
 
 @each_system
 def test_an_interrupted_replacement_is_finished(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is half replaced is not opened, and the next run finishes it, also where folders cannot be locked."""
+    """Also where folders cannot be locked."""
     monkeypatch.setattr(temporary_names, "WAITED", 0.05)
     target = tmp_path / "set"
     with SYSTEMS[name]():
@@ -144,7 +136,6 @@ def test_an_interrupted_replacement_is_finished(name: str, tmp_path: Path, monke
 
 @each_system
 def test_edits_are_made_and_undone(name: str, tmp_path: Path) -> None:
-    """A shard is edited while a reader has it open: journal, audit log and undo, byte for byte."""
     file = Path(copy(SAMPLES / "swh" / "small.shard", tmp_path))
     before = file.read_bytes()
     with SYSTEMS[name](), FileSource(file) as reader:
@@ -162,7 +153,6 @@ def test_edits_are_made_and_undone(name: str, tmp_path: Path) -> None:
 
 @each_system
 def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
-    """A link in the place of a file is refused, with and without a flag for that."""
     (tmp_path / "file").write_bytes(b"secret")
     (tmp_path / "link").symlink_to("file")
     with SYSTEMS[name]():
@@ -175,7 +165,7 @@ def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
 
 
 def test_junctions_are_links(tmp_path: Path) -> None:
-    """A junction of Windows, which is a folder for those who do not look twice, is a link."""
+    """A junction of Windows has the status of a folder."""
     for tag, expected in ((0xA0000003, True), (0, False), (0x9000001A, False)):
         status: Any = SimpleNamespace(st_mode=stat.S_IFDIR, st_reparse_tag=tag)
         assert system.is_link_status(status) is expected
@@ -199,7 +189,6 @@ def keys_in_pairs() -> dict[str, bytes]:
 @each_system
 @pytest.mark.parametrize("folders", [False, True])
 def test_keys_become_files_of_their_own(name: str, folders: bool, tmp_path: Path) -> None:
-    """Keys that differ in case or form alone are extracted into files of their own, also by several runs."""
     objects = keys_in_pairs()
     with shardcore.create(tmp_path / "keys.des", format="des") as writer:
         for key, data in objects.items():
@@ -218,7 +207,7 @@ def test_keys_become_files_of_their_own(name: str, folders: bool, tmp_path: Path
 
 
 def test_names_from_files_are_files_on_windows(tmp_path: Path) -> None:
-    """A name that a file names is no device, drive or stream of another file there; elsewhere it is a name."""
+    """No device, drive or stream; elsewhere these are plain names."""
     odd = ("con", "a/NUL.shard", "c:", "info:stream", "dots..", "b /c")
     for name in odd:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -234,7 +223,6 @@ def test_names_from_files_are_files_on_windows(tmp_path: Path) -> None:
 
 
 def test_drives_are_paths_and_urls_have_them() -> None:
-    """A drive is no scheme; a `file://` URL names a drive or a server on Windows."""
     for path in ("C:\\x\\a.shard", "c:/x", "C://x", "c:"):
         assert not is_address(path)
     assert is_address("s3://b/k")
@@ -250,7 +238,6 @@ def test_drives_are_paths_and_urls_have_them() -> None:
 
 
 def test_long_paths_have_a_prefix_on_windows() -> None:
-    """Paths that Windows does not take as they are get its prefix, whole and with backslashes; short ones stay."""
     long = "/".join(["x" * 60] * 5)
     assert system.extended(long) == long
     with windows():
@@ -264,7 +251,6 @@ def test_long_paths_have_a_prefix_on_windows() -> None:
 
 
 def test_folders_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each system has places for data, configuration and state; what is relative is ignored, no home is no folder."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/people/me")

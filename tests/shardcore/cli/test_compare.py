@@ -16,7 +16,6 @@ from shardcore.teaching.comparison.comparison import COLUMNS, compared_formats
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One engine serves the table for people, JSON and the spreadsheet, of a folder, too."""
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(4):
@@ -52,7 +51,6 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is one line that says what is wanted."""
     assert run(["compare", *given]) == 2
     err = capsys.readouterr().err
     assert told in err
@@ -60,7 +58,6 @@ def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str
 
 
 def test_the_table_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal no line is longer than it is wide; pipes get one line for each format."""
     assert run(["compare", "--count", "2"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) > 100
     monkeypatch.setenv("COLUMNS", "100")

@@ -43,7 +43,7 @@ def completed(line: str, shell: str, monkeypatch: pytest.MonkeyPatch, action: st
 def test_words_are_completed(
     line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands, options and values, in each shell; where a file is meant, the shell completes it by itself."""
+    """Commands, options and values in each shell; file names are left to the shell."""
     assert completed(line, "bash", monkeypatch) == 0
     assert capsys.readouterr().out.split() == expected
     assert completed(line, "fish", monkeypatch) == 0
@@ -55,7 +55,7 @@ def test_words_are_completed(
 
 
 def test_completing_loads_next_to_nothing() -> None:
-    """A key press costs a start of Python and the command line: no NumPy, no rich, no pydantic."""
+    """No NumPy, rich or pydantic is imported."""
     line = "shardcore pack des out.des --force -O "
     code = "import sys\nfrom shardcore.cli.program import run\nrun([])\nprint(*sys.modules, file=sys.stderr)"
     asked = {"_SHARDCORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "6"}

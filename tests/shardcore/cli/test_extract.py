@@ -27,25 +27,21 @@ ROW = ["key", "kind", "state", "size", "stored_size", "start", "stop", "codec", 
 
 @pytest.fixture
 def small(data: Path) -> str:
-    """A Read Shard of twelve objects, one of them `a`."""
     return str(data / "swh/small.shard")
 
 
 @pytest.fixture
 def expected(data: Path) -> list[str]:
-    """The keys in it."""
     with shardcore.open(data / "swh/small.shard") as shard:
         return [key for key in shard.objects.keys if key is not None]
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
-    """The JSON values on standard output, one on each line."""
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Shards that `open` gives for a name, instead of files."""
     shards: dict[str, Any] = {}
     real = opening.open
     monkeypatch.setattr(shardcore, "open", lambda uri, **o: shards[uri]() if uri in shards else real(uri, **o))
@@ -53,7 +49,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """`ls --json` has one object on each line, with the members of the contract; unused slots are left out."""
     assert run(["ls", small, "--json"]) == 0
     rows = lines(capsys)
     assert [list(row) for row in rows] == [ROW] * 12
@@ -69,7 +64,7 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
 def test_ls_lists_what_can_be_had(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tombstoned rows come with `--all`, or with `--deleted`; every key that `ls` lists can be extracted."""
+    """Each key that `ls` lists can be extracted; tombstoned rows need `--all` or `--deleted`."""
     store = str(data / "des" / "sidecar")
     live, dead = ["live"], ["tombstoned"]
     # What a tombstone covers is listed with `--all`, too, but not served.
@@ -87,7 +82,6 @@ def test_ls_lists_what_can_be_had(
 
 
 def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--digest sha256` is that of the decoded content; another one is wrong usage."""
     assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
     assert all(row["sha256"] == row["key"] for row in lines(capsys))
     assert run(["ls", small, "--digest", "sha256"]) == 0
@@ -98,7 +92,6 @@ def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """A row that cannot be read has an `error`, and the exit code is 1; a key without text comes as `key_hex`."""
     opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n\xff\xfe=raw\nline\tbreak=x\n")
     assert run(["ls", "x", "--json", "--digest", "sha256"]) == 1
     good, bad, raw, odd = lines(capsys)
@@ -111,7 +104,6 @@ def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: py
 
 
 def test_ls_over_a_data_set(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """All members are listed with their names; one that cannot be opened is told, and the exit code is 1."""
     opened["good"] = lambda: line_set(a=b"one=1\n", b=b"two=22\n")
     opened["bad"] = lambda: line_set(a=NotAShard("no shard"), b=b"two=22\n")
     assert run(["ls", "good", "--json"]) == 0
@@ -125,7 +117,6 @@ def test_ls_over_a_data_set(opened: dict[str, Any], capsys: pytest.CaptureFixtur
 
 
 def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """One key or several: the contents one after the other, and nothing else."""
     with shardcore.open(small) as shard:
         contents = [shard.read(shard.find(key)) for key in expected]
     assert run(["get", small, A]) == 0
@@ -139,7 +130,6 @@ def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytes
 
 
 def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--limit-bytes` refuses larger objects, to standard output, to a file and in ranges; 0 refuses none."""
     opened["x"] = lambda: LineShard(b"long=0123456789\n")
     for more in ([], ["-o", str(tmp_path / "x")], ["--range", "0:9"]):
         assert run(["get", "x", "long", "--limit-bytes", "8", *more]) == 3
@@ -150,7 +140,7 @@ def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: 
 
 
 def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
-    """`-o` writes into pipes, devices and open descriptors, also behind a link; none of them is replaced."""
+    """`-o` writes into pipes and devices, also behind a link, and replaces none of them."""
     pipe, link, device = tmp_path / "pipe", tmp_path / "link", tmp_path / "device"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -171,7 +161,7 @@ def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
 
 
 def test_get_over_a_link(small: str, tmp_path: Path) -> None:
-    """A link to a file, or to nothing, is replaced with `--force` only; what it leads to stays as it is."""
+    """`--force` replaces the link, not its target."""
     target, link, loose = tmp_path / "target", tmp_path / "link", tmp_path / "loose"
     target.write_bytes(b"precious")
     link.symlink_to(target)
@@ -186,8 +176,16 @@ def test_get_over_a_link(small: str, tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
+def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    assert run(["pack", "swh", str(device), small, "--force"]) == 2
+    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
+    assert "is a pipe, a socket or a device" in capsys.readouterr().err
+    assert device.readlink() == Path("/dev/null")
+
+
 def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-o` writes a file that appears complete; one that is there stays, unless forced."""
     out = tmp_path / "out"
     assert run(["get", small, A, "-o", str(out)]) == 0
     assert out.read_bytes() == b"a"
@@ -203,7 +201,7 @@ def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys
 def test_keys_from_a_file(
     opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """`--keys` takes one key per line, as it is or as a JSON string; `-` reads standard input."""
+    """One key per line, as it is or as a JSON string."""
     odd = "tab\t and \x00"
     opened["x"] = lambda: LineShard(f"{odd}=odd\nplain=p\n".encode())
     keys = tmp_path / "keys"
@@ -225,7 +223,6 @@ def test_keys_from_a_file(
 def test_plain_lines_are_keys_as_they_are(
     opened: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Blanks, prefixes, numbers and quotes inside a line belong to the key; other line ends do not end it."""
     texts = [" blank ", "5", "null", "[1]", "file:x", 'a"b', "{}", "a\x1cb", "-odd"]
     opened["x"] = lambda: LineShard("".join(f"{text}=<{n}>\n" for n, text in enumerate(texts)).encode())
     keys = tmp_path / "keys"
@@ -237,7 +234,6 @@ def test_plain_lines_are_keys_as_they_are(
 def test_extract_everything(
     small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without keys all objects become files; one line for each; a second time nothing is replaced."""
     out = tmp_path / "out"
     assert run(["extract", small, str(out), "--json"]) == 0
     rows = lines(capsys)
@@ -255,7 +251,6 @@ def test_extract_everything(
 
 
 def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Keys, or a pattern, choose; an absent key is told before anything is written."""
     assert run(["extract", small, str(tmp_path / "a"), A]) == 0
     assert (tmp_path / "a" / A).read_bytes() == b"a"
     capsys.readouterr()
@@ -268,7 +263,6 @@ def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: p
 
 
 def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a format has a view of the whole content, `extract` without keys takes that."""
     source = str(data / "bloscpack/meta_0.blp")
     with shardcore.open(source) as shard:
         whole = shard.read(shard.find("all"))
@@ -300,7 +294,6 @@ def test_how_to_extract(
     code: int,
     names: set[str],
 ) -> None:
-    """The options of the command line are those of the library; an existing file stays unless another is asked for."""
     opened["x"] = lambda: LineShard(b"one=hello\na/b=x\n")
     out = tmp_path / "out"
     out.mkdir()
@@ -321,7 +314,6 @@ def test_how_to_extract(
 def test_ls_has_the_same_columns_in_every_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """State, kind, size and key, in files and folders; names of the columns on a terminal; `--human` has units."""
     for sample in ("swh/odd.shard", "des/archive", "mdb/cache", "neuroglancer/volume", "bloscpack/array.blp"):
         assert run(["ls", str(SAMPLES / sample), "--all"]) == 0
         rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -335,7 +327,6 @@ def test_ls_has_the_same_columns_in_every_row(
 
 
 def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`ls --all` says the same with and without `--limit`: where both kinds of slots are there, *unused*."""
     odd = str(SAMPLES / "swh" / "odd.shard")
     for more in ([], ["--limit", "13"]):
         assert run(["ls", odd, "--all", "--json", *more]) == 0
@@ -345,13 +336,11 @@ def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: p
 
 @pytest.mark.parametrize(("size", "code"), [("1", 3), ("1K", 0), ("2M", 0), ("1X", 2), ("-1", 2)])
 def test_sizes_have_units_in_every_option(size: str, code: int, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """`--limit-bytes 1K` is 1024 bytes, as in `-O` and `--size`."""
     assert run(["get", str(SAMPLES / "xorb" / "chunks.xorb"), "4", "-o", "-", f"--limit-bytes={size}"]) == code
     assert (b"64K or 1M" in capfdbinary.readouterr().err) == (size == "1X")
 
 
 def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Twelve files that exist already are two lines; no line has a key twice."""
     assert run(["extract", small, str(tmp_path)]) == 0
     capsys.readouterr()
     assert run(["extract", small, str(tmp_path)]) == 1

@@ -26,13 +26,11 @@ SIZE_OF = {name: found["size"] for name, found in json.loads((SIZES / "expected.
 
 @pytest.fixture
 def small(data: Path) -> str:
-    """A Read Shard of twelve objects."""
     return str(data / "swh/small.shard")
 
 
 @pytest.fixture
 def damaged(data: Path, tmp_path: Path) -> str:
-    """The same, with a slot that points outside."""
     content = bytearray((data / "swh/small.shard").read_bytes())
     with shardcore.open(bytes(content)) as shard:
         at = shard.find(KEY).row
@@ -44,7 +42,6 @@ def damaged(data: Path, tmp_path: Path) -> str:
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> Any:
-    """The one JSON value on standard output."""
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     return json.loads(out)
@@ -52,7 +49,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.mark.parametrize("name", SIZE_OF)
 def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """No cost of opening many small files is printed as their size."""
     folder = str((SAMPLES.parents[1] if "/" in name else SIZES) / name)
     assert run(["info", folder, "--json"]) == 0
     assert told(capsys)["size"] == SIZE_OF[name]
@@ -61,7 +57,6 @@ def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.Ca
 
 
 def test_sizes_are_those_of_the_file_system() -> None:
-    """Of each folder of the samples: its members, one by one and together, and what reading the index fetches."""
     opened = 0
     for folder in sorted(path for path in SAMPLES.rglob("*") if path.is_dir()):
         try:
@@ -79,7 +74,6 @@ def test_sizes_are_those_of_the_file_system() -> None:
 
 
 def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The members of `info --json`: integers as integers, byte strings as hex, sections that tile the file."""
     assert run(["info", small, "--json"]) == 0
     found = told(capsys)
     assert list(found) == ["uri", "format", "why", "version", "size", "objects", "sections", "fields"]
@@ -91,7 +85,7 @@ def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
+    """`info` and `tree` of a truncated file print what is readable, with exit code 0."""
     cut = tmp_path / "cut.shard"
     cut.write_bytes(Path(small).read_bytes()[:1000])
     assert run(["info", str(cut), "--json"]) == 0
@@ -110,7 +104,6 @@ def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.Capt
 
 
 def members(node: dict[str, Any]) -> None:
-    """Asserts the members of a node, down the tree."""
     assert list(node)[:7] == ["name", "span", "value", "text", "role", "doc", "error"]
     assert list(node)[-1] == "children"
     assert set(node["span"]) <= {"source", "start", "stop"}
@@ -119,7 +112,6 @@ def members(node: dict[str, Any]) -> None:
 
 
 def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tree --json` is a node with children, as deep as asked."""
     assert run(["tree", small, "--json", "--depth", "4"]) == 0
     root = told(capsys)
     members(root)
@@ -132,7 +124,6 @@ def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("offset", ["40", "0x28", "0b101000", "0o50"])
 def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`explain --json` goes from the file to the smallest thing, each with span, value and sentence."""
     assert run(["explain", small, offset, "--json"]) == 0
     path = told(capsys)
     assert all({"name", "span", "value", "doc"} <= set(node) for node in path)
@@ -144,7 +135,7 @@ def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixtur
 
 
 def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`trace --json` ends found (0), absent (1) or damaged (3), with what each step looked at and cost."""
+    """Exit code 0 for found, 1 for absent, 3 for damaged."""
     for where, key, outcome, code in [
         (small, KEY, "found", 0),
         (small, ABSENT, "absent", 1),
@@ -163,7 +154,6 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
 
 
 def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`explain --leads` lists the bytes that point to a byte; without it the answer is the path alone, as ever."""
     assert run(["explain", small, "1200", "--leads", "--json"]) == 0
     found = told(capsys)
     assert list(found) == ["path", "leads", "more"]
@@ -177,7 +167,6 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])
 def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`verify --json` says whether the shard has errors, to the depth asked for; errors are exit code 1."""
     assert run(["verify", small, "--depth", depth, "--json"]) == 0
     report = told(capsys)
     assert list(report) == ["ok", "objects", "unverified", "findings"]
@@ -195,7 +184,6 @@ def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.Cap
 
 
 def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """`locate` answers from the routing rule; formats without one, and missing parameters, are wrong usage."""
     spec = {
         "@type": "neuroglancer_uint64_sharded_v1",
         "preshift_bits": 0,
@@ -248,7 +236,6 @@ def test_verify_never_claims_more_than_was_checked(
 
 @pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
 def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that does not open is a report with one error, besides the message and exit code 3."""
     file = tmp_path / name
     file.write_bytes(
         (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
@@ -262,7 +249,6 @@ def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
-    """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
     path = str(SAMPLES / "bloscpack" / "array.blp")
     assert run(["info", path]) == 0
     assert "2 crc32" in capsys.readouterr().out
@@ -271,7 +257,6 @@ def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str
 
 
 def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command without `--limit-bytes` says which commands have it."""
     error = LimitExceeded("a chunk of 2 GiB")
     assert program.told(error, "draw") == program.told(error, "get") == 3
     first, second = capsys.readouterr().err.splitlines()

@@ -15,7 +15,6 @@ from tests.shardcore.formats.des.made import Stored, write
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Forty shards of two objects each; the one of number 10 is damaged."""
     for number in range(40):
         uids = [f"{number + 256 * n}" for n in range(2)]
         path = write(
@@ -34,7 +33,6 @@ def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 def test_rows_come_member_by_member(
     folder: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`ls` loads no joined index: rows are in the order of the members, with any number of jobs, large members, too."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
     wanted = [f"{number + 256 * n}" for number in range(40) if number != 10 for n in range(2)]
     base = ["ls", str(folder), "--jobs", jobs, "--json"]

@@ -127,7 +127,6 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files that the commands name, by words in capitals."""
     data = Path(__file__).parents[2] / "data"
     own = tmp_path_factory.mktemp("mistakes")
     cuts = {"CUT": ("swh/small.shard", 100), "CUTDES": ("des/tiny.des", 60), "CUTBLP": ("bloscpack/meta_0.blp", 40)}
@@ -184,7 +183,7 @@ def test_a_mistake_is_told_in_one_plain_line(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The exit code of the contract; one line that says what is wrong; nothing of Python, and nothing written."""
+    """One line, the right exit code, nothing of Python, and nothing written."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f'"{A}"\n"null\n'.encode())))
     pairs = zip(["", *command], command, strict=False)
     words = [word if before == "--format" else _filled(word, places) for before, word in pairs]

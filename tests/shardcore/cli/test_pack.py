@@ -25,7 +25,6 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files of a folder are packed; the line told has path, objects, size and digest of the file written."""
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(inputs), "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
@@ -45,7 +44,6 @@ def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--plan` writes nothing; sections, sizes and places of objects are those of the file written afterwards."""
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(inputs), "--plan", "--json"]) == 0
     (planned,) = json.loads(capsys.readouterr().out)["files"]
@@ -69,7 +67,6 @@ def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytes
 
 
 def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
-    """`-O NAME=VALUE` is an option of the writer; equal options give equal bytes."""
     for name, seed in [("a", "7"), ("b", "0x7"), ("c", "8")]:
         assert run(["pack", "swh", str(tmp_path / name), str(inputs), "-O", f"seed={seed}"]) == 0
     a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
@@ -77,7 +74,6 @@ def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
 
 
 def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A manifest says the keys; it may come on standard input; no lines are an empty shard; extract's is one, too."""
     key = "ab" * 32
     (inputs / "m.jsonl").write_text(json.dumps({"path": "deep/b", "key": key}) + "\n" + json.dumps({"path": "c"}))
     assert run(["pack", "swh", str(tmp_path / "one"), "--manifest", str(inputs / "m.jsonl")]) == 0
@@ -97,14 +93,12 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A format of one file says so where OUT is a folder, or ends like one."""
     for out in (str(tmp_path), f"{tmp_path}/new/"):
         assert run(["pack", "swh", out, str(inputs)]) == 2
         assert "one file: give the name of a file" in capsys.readouterr().err
 
 
 def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """OUT that ends with `/` becomes a data set; `created_at` of the manifest routes; extracted, it is packed again."""
     lines = [
         {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
         {"path": "c", "key": "2", "created_at": "2026-11-04"},
@@ -133,7 +127,6 @@ def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.Capture
 def test_what_reading_back_did_not_check_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Contents that verification left out for their size are named on standard error, and in each line of JSON."""
     (tmp_path / "zeros").write_bytes(bytes(100_000))
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 0)
     monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 3)
@@ -150,7 +143,6 @@ def test_what_reading_back_did_not_check_is_said(
 
 
 def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder has no single new file: one line says what to give, and nothing is written."""
     folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
     assert run(["rekey", str(folder), str(tmp_path / "new.mdb"), "--key", "11" * 32]) == 2
     assert capsys.readouterr().err == "shardcore: rekey writes one shard: give one file of the folder\n"
@@ -158,7 +150,6 @@ def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_rekey_writes_key_and_expiry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--key` and `--expiry` are options; `info` shows both."""
     shard = next((Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache").glob("*.mdb"))
     out = tmp_path / "new.mdb"
     assert run(["rekey", str(shard), str(out), "--key", "11" * 32, "--expiry", "2999-12-31"]) == 0
@@ -174,7 +165,6 @@ def test_rekey_writes_key_and_expiry(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_report_can_be_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--report -` prints the report alone; what was written is told on standard error."""
     (tmp_path / "a").write_bytes(b"a")
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(tmp_path / "a"), "--report", "-"]) == 0

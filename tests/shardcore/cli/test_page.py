@@ -20,12 +20,10 @@ PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encodi
 
 
 def rows(first: str) -> list[str]:
-    """The lines of tables whose first cell is this."""
     return [line for line in PAGE.splitlines() if line.startswith(f"| `{first}` |")]
 
 
 def test_every_option_is_listed() -> None:
-    """The names that `-O` takes are those that the formats declare, no more and no fewer."""
     for purpose, command in ((OptionPurpose.WRITE, "pack"), (OptionPurpose.LOCATE, "locate")):
         for one in all_formats():
             declared = [option.name for option in one.options_for(purpose) if not option.hidden]
@@ -35,7 +33,7 @@ def test_every_option_is_listed() -> None:
 
 
 def test_the_flags_of_formats_are_declared_by_them() -> None:
-    """`convert` has those of opening and of writing; of one name, the source's is told by its name."""
+    """`convert` has the options of opening and of writing."""
     convert = typer.main.get_command(app).commands["convert"]  # type: ignore[attr-defined]
     there = {name for one in convert.params for name in one.opts}
     for one in all_formats():
@@ -47,7 +45,6 @@ def test_the_flags_of_formats_are_declared_by_them() -> None:
 
 
 def test_a_flag_of_another_format_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """It is named with the formats that have it."""
     (tmp_path / "a").write_bytes(b"a")
     assert run(["pack", "swh", str(tmp_path / "out"), str(tmp_path / "a"), "--spec", "{}"]) == 2
     assert "--spec is not supported for swh (supported: neuroglancer)" in capsys.readouterr().err
@@ -56,7 +53,6 @@ def test_a_flag_of_another_format_is_refused(capsys: pytest.CaptureFixture[str],
 
 
 def test_every_remedy_names_a_flag() -> None:
-    """What helps against a failure is said in the words of the command line, with flags that exist."""
     assert set(FLAGS) == set(Remedy)
     known = {
         *_format_flags(OptionPurpose.OPEN),

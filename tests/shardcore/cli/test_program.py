@@ -24,7 +24,6 @@ COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get",
 
 
 def program(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """Runs the real program."""
     environment = {**os.environ, **{k: str(v) for k, v in options.items()}}
     return subprocess.run(
         [sys.executable, "-m", "shardcore", *arguments], capture_output=True, text=True, check=False, env=environment
@@ -33,7 +32,6 @@ def program(*arguments: str | Path, **options: object) -> subprocess.CompletedPr
 
 @pytest.fixture
 def small(data: Path) -> Path:
-    """A Read Shard of twelve objects."""
     return data / "swh/small.shard"
 
 
@@ -48,7 +46,6 @@ def small(data: Path) -> Path:
     ],
 )
 def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
-    """The exit codes of the contract come out of the process, each failure with one line and no traceback."""
     names = {"SMALL": str(small), "README": str(small.parent / "README.md")}
     done = program(*(names.get(argument, argument) for argument in arguments))
     assert done.returncode == code
@@ -58,7 +55,7 @@ def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
 
 
 def test_each_error_has_its_code() -> None:
-    """Usage is 2, absence 1, sources 4, everything else damage: 3."""
+    """Usage is 2, absence 1, sources 4, damage 3."""
     codes = {
         "UsageError": 2,
         "PackageMissing": 2,
@@ -74,7 +71,6 @@ def test_each_error_has_its_code() -> None:
 
 
 def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    """The program alone shows its help (and answers 2); so does `--help`, for every command."""
     assert run([]) == 2
     alone = capsys.readouterr().out
     assert run(["--help"]) == 0
@@ -102,7 +98,6 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
 def test_older_names_work(
     small: Path, line: str, old: str, new: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Scripts may keep them; the help does not show them."""
     texts = []
     for one in (line, line.replace(new, old)):
         assert run(one.replace("SMALL", str(small)).replace("LOG", str(tmp_path / "log")).split()) == 0
@@ -129,7 +124,6 @@ def test_older_names_work(
 def test_an_option_without_effect_is_refused(
     small: Path, line: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An option that the other options leave without an effect is no option to be ignored."""
     assert run(line.replace("SMALL", str(small)).split()) == 2
     assert capsys.readouterr().err == f"shardcore: {option}\n"
 
@@ -141,7 +135,7 @@ def test_an_option_without_effect_is_refused(
 )
 @pytest.mark.parametrize("command", ["ls --json SHARD", "get SHARD KEY", "get SHARD KEY -o /dev/stdout", "get --help"])
 def test_outputs_that_go_away(data: Path, after: str, code: int, command: str) -> None:
-    """A reader that has seen enough is no failure; a full disk and a closed output are; none gives a traceback."""
+    """A closed reader is no failure; a full disk and a closed output are."""
     if "full" in after and not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     shard = data / "swh/medium.shard"
@@ -157,7 +151,6 @@ def test_outputs_that_go_away(data: Path, after: str, code: int, command: str) -
 
 @pytest.mark.skipif(not hasattr(os, "pipe") or sys.platform == "win32", reason="pipes break otherwise there")
 def test_help_whose_reader_is_gone() -> None:
-    """`shardcore --help | head` is no failure either."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "shardcore", "--help"]
@@ -168,7 +161,7 @@ def test_help_whose_reader_is_gone() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
 def test_findings_count_even_when_nobody_reads_them(tmp_path: Path) -> None:
-    """`verify … | head -1` answers 1 for a damaged shard."""
+    """`verify … | head -1` exits with 1 for a damaged shard."""
     with shardcore.create(tmp_path / "many", format="swh") as writer:
         for number in range(300):
             writer.add(f"{number:064x}", b"%d" % number)
@@ -188,7 +181,7 @@ def test_findings_count_even_when_nobody_reads_them(tmp_path: Path) -> None:
 
 
 def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the program with 130, without a traceback and without an unfinished file."""
+    """Ctrl-C ends with exit code 130, without traceback or partial file."""
     # Programs started in the background of a script do not hear Ctrl-C, nor do theirs: here it is heard again.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     heard += "from shardcore.cli import main; main()"
@@ -208,8 +201,21 @@ def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_side_files_that_you_name_never_block(small: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(small)
+    for name, why in (("pipe", "not a regular file"), ("link", "refused to follow the link")):
+        for command in (
+            ("get", small, "--keys", tmp_path / name),
+            ("pack", "swh", tmp_path / "new", "--manifest", tmp_path / name),
+            ("locate", "des", "5", "-O", "date=2026-01-31", "-O", f"zones={tmp_path / name}"),
+        ):
+            done = program(*command)
+            assert (done.returncode, why in done.stderr) == (4, True), (command, done.stderr)
+
+
+@pytest.mark.thorough
 def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
-    """Where the output cannot carry a character it is shown as an escape; file names may be any bytes."""
     odd = tmp_path / "\u4e16\u00fc.shard"
     odd.write_bytes(small.read_bytes())
     done = program("info", odd, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
@@ -225,7 +231,6 @@ def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
 
 
 def test_text_never_moves_the_cursor() -> None:
-    """Control characters of keys and messages are shown as escapes."""
     assert printable("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
     assert printable("grüße 世界") == "grüße 世界"
     error = ShardError("two\nlines", span=Span("", 1, 2))
@@ -236,12 +241,10 @@ class Terminal(io.StringIO):
     """Text that says it is shown to a person."""
 
     def isatty(self) -> bool:
-        """It is."""
         return True
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a terminal nothing is drawn; on one, a bar appears on standard error; without one at all, nothing."""
     monkeypatch.setenv("TERM", "xterm")
     for stream, drawn in [(io.StringIO(), False), (Terminal(), True), (None, False)]:
         monkeypatch.setattr(sys, "stderr", stream)

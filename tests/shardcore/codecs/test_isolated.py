@@ -21,18 +21,15 @@ PLACE = Span("", 64, 128)
 
 @pytest.fixture
 def decoder() -> Iterator[IsolatedDecoder]:
-    """A decoder, ended after the test."""
     with IsolatedDecoder() as made:
         yield made
 
 
 def decompress(decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None) -> bytes:
-    """The uncompressed bytes of a chunk."""
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
 
 def pid(decoder: IsolatedDecoder) -> int:
-    """The process after a decoder that has worked."""
     process = decoder._process
     assert process is not None
     assert process.pid is not None
@@ -40,7 +37,6 @@ def pid(decoder: IsolatedDecoder) -> int:
 
 
 def test_plain_bytes_come_back_and_the_process_stays(decoder: IsolatedDecoder) -> None:
-    """One process serves all chunks."""
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
     first = pid(decoder)
     assert decompress(decoder, make_chunk(sample(70_000), codec=4)) == sample(70_000)
@@ -48,7 +44,6 @@ def test_plain_bytes_come_back_and_the_process_stays(decoder: IsolatedDecoder) -
 
 
 def test_errors_arrive_as_they_were(decoder: IsolatedDecoder) -> None:
-    """A refused chunk raises the same error with the caller's place, and the decoder goes on."""
     chunk = make_chunk(sample(5000))
     with pytest.raises(Unsupported, match="Blosc chunk version 5") as caught:
         decompress(decoder, b"\x05" + chunk[1:], place=PLACE)
@@ -60,7 +55,6 @@ def test_errors_arrive_as_they_were(decoder: IsolatedDecoder) -> None:
 
 @pytest.mark.thorough
 def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> None:
-    """A process that dies while it works gives a FormatError; the next chunk gets a new process."""
     chunk = make_chunk(sample(5000))
     decompress(decoder, chunk)
     first = pid(decoder)
@@ -76,7 +70,7 @@ def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> No
 
 
 def test_a_task_that_is_cancelled_ends_with_its_process() -> None:
-    """Time alone ends no task; the process of one that is not wanted any more is killed, and the next has another."""
+    """The next task has another process."""
     with IsolatedDecoder() as decoder:
         chunk = make_chunk(sample(5000))
         decompress(decoder, chunk)
@@ -97,7 +91,6 @@ def test_a_task_that_is_cancelled_ends_with_its_process() -> None:
 
 
 def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
-    """Chunks from several threads do not get each other's bytes."""
     answers: dict[int, bytes] = {}
 
     def work(number: int) -> None:
@@ -112,23 +105,19 @@ def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
 
 
 def greedy_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Take more memory than the task may have."""
     return {}, bytes(header["bytes"])[:1]
 
 
 def broken_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Fail as a library may."""
     raise KeyError("no such marker")
 
 
 def long_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return more than was allowed."""
     return {}, bytes(header["limit"] + 1)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of memory is that of Linux")
 def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that takes too much memory, returns too much or fails is an error; the process stays."""
     for name in ("greedy", "long", "broken"):
         monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_isolated:{name}_task")
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
@@ -143,7 +132,6 @@ def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: p
 
 
 def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
-    """After `close`, a task is an error: nothing would end its process."""
     decoder.close()
     with pytest.raises(ShardError, match="closed"):
         decompress(decoder, make_chunk(sample(5000)))

@@ -22,7 +22,6 @@ VALUES = st.recursive(
 
 
 def built(spans: JsonSpans, data: bytes, value: JsonValue) -> Any:
-    """The value that the spans describe, down to its leaves."""
     members = list(spans.members(value))
     assert len(members) == value.count
     if value.kind == "object":
@@ -34,7 +33,6 @@ def built(spans: JsonSpans, data: bytes, value: JsonValue) -> Any:
 
 @given(VALUES, st.sampled_from([None, 0, 1, "\t"]), st.booleans())
 def test_spans_describe_the_value(value: Any, indent: int | str | None, ascii_only: bool) -> None:
-    """The values of the spans are those of the parser, and each byte leads back to its value."""
     data = f" {json.dumps(value, indent=indent, ensure_ascii=ascii_only)}\n".encode()
     spans = JsonSpans(data)
     assert built(spans, data, spans.root) == value
@@ -48,7 +46,6 @@ def test_spans_describe_the_value(value: Any, indent: int | str | None, ascii_on
 
 
 def test_a_part_of_the_members() -> None:
-    """Members are found from any number on, without those before."""
     data = json.dumps(list(range(10_000))).encode()
     spans = JsonSpans(data)
     assert spans.root.count == 10_000
@@ -57,7 +54,6 @@ def test_a_part_of_the_members() -> None:
 
 @pytest.mark.parametrize("data", [b"[", b"]", b"][", b"[[]", b'{"a": [}', b"", b'"'])
 def test_damaged_texts(data: bytes) -> None:
-    """A text that is not JSON is refused, or its values lie within it."""
     try:
         root = JsonSpans(data).root
     except FormatError:
@@ -66,7 +62,6 @@ def test_damaged_texts(data: bytes) -> None:
 
 
 def test_limits() -> None:
-    """Nesting and values are counted before anything is built."""
     with pytest.raises(FormatError, match="deep"):
         JsonSpans(b"[" * 5000 + b"]" * 5000)
     with pytest.raises(FormatError, match="bytes"):

@@ -21,15 +21,12 @@ PLACE = Span("", 100, 200)
 
 
 def saved(format: str, pixels: np.ndarray[Any, Any], **options: Any) -> bytes:
-    """A picture of some pixels."""
     target = io.BytesIO()
     Image.fromarray(pixels).save(target, format, **options)
     return target.getvalue()
 
 
 def png(width: int, height: int, *, data: bytes = b"") -> bytes:
-    """A grey PNG that claims a size."""
-
     def chunk(name: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
@@ -39,7 +36,6 @@ def png(width: int, height: int, *, data: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"])
 def test_headers_state_what_is_decoded(format: str) -> None:
-    """Width, height, frames and channels come from the header; the pixels have that size."""
     data = saved(format, PIXELS[:, :, :3])
     header = picture_header(data)
     assert header is not None
@@ -54,7 +50,6 @@ def test_headers_state_what_is_decoded(format: str) -> None:
 
 @pytest.mark.parametrize("format", ["GIF", "WEBP", "TIFF", "PNG"])
 def test_frames_are_counted(format: str) -> None:
-    """The frames of an animation and the pages of a TIFF are counted without decoding them."""
     frames = [Image.fromarray(np.roll(PIXELS[:, :, :3], n, axis=1)) for n in range(3)]
     target = io.BytesIO()
     frames[0].save(target, format, save_all=True, append_images=frames[1:])
@@ -64,7 +59,6 @@ def test_frames_are_counted(format: str) -> None:
 
 
 def test_samples_are_what_is_stored() -> None:
-    """Samples of 16 bits come back as they are; as a picture they are scaled to 8 bits."""
     values = np.array([[0, 255, 256], [32768, 65280, 65535]], np.uint16)
     data = saved("PNG", values)
     np.testing.assert_array_equal(decode_samples(data)[:, :, 0], values)
@@ -85,7 +79,6 @@ def test_samples_are_what_is_stored() -> None:
     ],
 )
 def test_huge_pictures_are_refused(data: bytes) -> None:
-    """A picture that claims more pixels than are decoded is refused by its header."""
     header = picture_header(data)
     assert header is not None
     assert header.width * header.height > MOST_PIXELS
@@ -106,7 +99,6 @@ def test_huge_pictures_are_refused(data: bytes) -> None:
     ],
 )
 def test_truncated_pictures_are_errors(data: bytes) -> None:
-    """A picture without some of its bytes is a FormatError with its place."""
     with pytest.raises(FormatError) as caught:
         decode_picture(data, place=PLACE)
     assert caught.value.span == PLACE
@@ -114,7 +106,6 @@ def test_truncated_pictures_are_errors(data: bytes) -> None:
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
 def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
-    """Whatever is changed in a picture, it is decoded, or a ShardError: no warning and no other error."""
     chance = random.Random(format)
     data = saved(format, PIXELS[:, :, :3])
     for _ in range(100):
@@ -129,5 +120,4 @@ def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
 
 
 def test_pixels_become_png() -> None:
-    """Pixels written as PNG are the same when they are read again."""
     np.testing.assert_array_equal(decode_picture(encode_png(PIXELS)), PIXELS)

@@ -25,7 +25,6 @@ from tests.shardcore.toy import LineShard
 
 
 def sparse(path: Path, size: int) -> Path:
-    """A file of one block, with a hole after it."""
     with path.open("wb") as file:
         file.write(b"x" * 100)
         file.truncate(size)
@@ -33,7 +32,7 @@ def sparse(path: Path, size: int) -> Path:
 
 
 def test_what_is_stored_of_a_sparse_file_is_what_lies_outside_of_its_holes(tmp_path: Path) -> None:
-    """Holes allow nothing: a file of a hundred bytes and eight GB of hole stores some blocks at most."""
+    """A file of a hundred bytes and a hole of 8 GB stores a few blocks."""
     with FileSource(sparse(tmp_path / "a", 8 << 30)) as source:
         assert 100 <= source.stored <= 1 << 20
         assert WrapperSource(source).stored == source.stored
@@ -43,7 +42,6 @@ def test_what_is_stored_of_a_sparse_file_is_what_lies_outside_of_its_holes(tmp_p
 
 
 def test_reads_are_charged_once_however_many_sources_lie_over_each_other(tmp_path: Path) -> None:
-    """A source that reads through another is not charged, too."""
     (tmp_path / "a").write_bytes(b"x" * 5000)
     with FileSource(tmp_path / "a") as source, budgeted() as spent:
         WrapperSource(WrapperSource(source)).read(10, 20)
@@ -55,7 +53,6 @@ def test_reads_are_charged_once_however_many_sources_lie_over_each_other(tmp_pat
 
 
 def test_reading_a_hole_ends_with_an_error_that_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hole costs as much as bytes do, and is no reason to read on for ever."""
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 26)
     with FileSource(sparse(tmp_path / "hole.bin", 8 << 30)) as source:
         with pytest.raises(LimitExceeded, match=r"hole\.bin.*after reading .* stored bytes"), budgeted():
@@ -68,7 +65,6 @@ def test_reading_a_hole_ends_with_an_error_that_names_the_file(tmp_path: Path, m
 
 
 def test_decompression_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever decompresses spends, at whatever depth of a call it is."""
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 26)
     data = gzip_bomb(16 << 20)
     with budgeted() as spent:
@@ -81,7 +77,7 @@ def test_decompression_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_files_are_not_refused() -> None:
-    """What an operation may cost grows with what is stored: a file of 10 GB can be read and checked as a whole."""
+    """The limit of an operation grows with the stored size."""
     spent = Budget()
     source = BytesSource(b"", "large")
     spent.add(source)
@@ -94,7 +90,7 @@ def test_large_files_are_not_refused() -> None:
 
 
 def test_an_operation_inside_another_shares_its_budget() -> None:
-    """One that returns contents may do more, but no operation gets out of its bounds by asking for contents."""
+    """Returning contents raises the limit of the outer operation only."""
     with budgeted() as outer, budgeted() as inner, budgeted(taking=True) as content:
         assert inner is content is outer
     with budgeted(taking=True) as outer, budgeted() as inner:
@@ -106,7 +102,7 @@ def test_an_operation_inside_another_shares_its_budget() -> None:
 
 
 def test_what_is_spent_passes_handlers_of_damaged_objects() -> None:
-    """A handler that goes on with the next object would spend for ever."""
+    """A handler that continues with the next object must not continue for ever."""
     tried = 0
     with pytest.raises(LimitExceeded), budgeted():
         for _ in range(10):
@@ -119,7 +115,6 @@ def test_what_is_spent_passes_handlers_of_damaged_objects() -> None:
 
 
 def test_threads_of_an_operation_spend_from_its_budget() -> None:
-    """Each thread has a clock of its own; what they spend adds up."""
     with budgeted() as spent:
         context = copy_context()
         thread = threading.Thread(target=lambda: context.run(charge_items, 5))
@@ -144,7 +139,6 @@ def test_threads_of_an_operation_spend_from_its_budget() -> None:
     ids=lambda one: type(one).__name__,
 )
 def test_what_no_reader_foresees_is_an_error_of_the_library(error: Exception) -> None:
-    """It names the file, and keeps its cause."""
     with pytest.raises(ShardError, match=r"^'small\.shard': ") as caught, budgeted() as spent:
         spent.add(BytesSource(b"", "small.shard"))
         raise error
@@ -156,24 +150,20 @@ class Careless(LineShard):
     """A format that forgets everything: it checks for ever, and its lookups fail in ways of their own."""
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Finds something, then goes on without an end."""
         findings = Findings()
         findings.error("lines.bad", None, "the first line is bad")
         while True:
             charge_items(1000)
 
     def find(self, key: str) -> shardcore.ObjectRef:
-        """Fails as a parser does."""
         raise IndexError("list index out of range")
 
 
 def careless() -> Shard:
-    """An opened shard of it."""
     return Careless(b"a=1\nb=2\n")
 
 
 def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> None:
-    """The finding says that not all was checked."""
     report = careless().verify()
     assert [one.code for one in report.findings] == ["lines.bad", "lines.unchecked"]
     assert "not checked further" in report.findings[-1].message
@@ -181,7 +171,6 @@ def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> 
 
 
 def test_contents_that_are_left_out_are_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`verify` says how many, and how to check them: exit code 1, and 0 with a higher limit."""
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des", codec="zstd") as writer:
         for number in range(50):
@@ -197,6 +186,5 @@ def test_contents_that_are_left_out_are_no_success(tmp_path: Path, monkeypatch: 
 
 
 def test_no_format_can_forget_its_budget() -> None:
-    """The methods of a format are wrapped where its class is made."""
     with pytest.raises(FormatError, match="does not foresee"):
         careless().find("a")

@@ -8,13 +8,11 @@ from shardcore.model.byte_strings import ByteStrings, unlike
 
 
 def strings(seed: int, count: int = 400) -> list[bytes]:
-    """Short strings of few letters, so that many are equal; empty ones among them."""
     chance = random.Random(seed)
     return [bytes(chance.choices(b"ab\0", k=chance.randrange(6))) for _ in range(count)]
 
 
 def test_numbers_are_equal_as_strings_are() -> None:
-    """Two strings have equal numbers exactly when they are equal, wherever they are stored."""
     texts = strings(1)
     numbers = [tuple(row) for row in ByteStrings.of(texts).hashes().tolist()]
     assert len(set(numbers)) == len(set(texts))
@@ -22,7 +20,6 @@ def test_numbers_are_equal_as_strings_are() -> None:
 
 
 def test_what_differs_is_found() -> None:
-    """Strings are compared one by one, also where lengths differ."""
     one, other = strings(3), strings(4)
     found = unlike(ByteStrings.of(one), ByteStrings.of(other))
     assert found.tolist() == [a != b for a, b in zip(one, other, strict=True)]

@@ -29,7 +29,6 @@ class Reads:
         self.asked: list[tuple[int, int]] = []
 
     def __call__(self, first: int, last: int) -> Any:
-        """The rows `[first, last)`."""
         assert 0 <= first <= last <= len(self.rows)
         self.asked.append((first, last))
         return self.rows[first:last]
@@ -37,7 +36,7 @@ class Reads:
 
 @pytest.mark.parametrize("rows", [0, 1, 999, 1000, 1001, 2500])
 def test_long_tables_are_grouped(rows: int) -> None:
-    """Up to a thousand rows are children themselves; more are groups of a thousand, the last one with the rest."""
+    """Up to 1,000 rows are children; more are in groups of 1,000."""
     read = Reads(rows)
     table = RecordTable(ROW, 16, rows, read)
     kids = grouped(table, "A group.")
@@ -60,7 +59,6 @@ def test_long_tables_are_grouped(rows: int) -> None:
 
 
 def test_deferred_children_are_made_once() -> None:
-    """Looking whether there are any makes none; the first look makes them all."""
     made = []
 
     def make() -> list[Node]:
@@ -79,7 +77,6 @@ def test_deferred_children_are_made_once() -> None:
 
 
 def test_what_could_not_be_made_is_tried_again() -> None:
-    """An error while making children is told, and the next look tries anew."""
     errors = [FormatError("broken")]
 
     def make() -> list[Node]:
@@ -94,7 +91,6 @@ def test_what_could_not_be_made_is_tried_again() -> None:
 
 
 def test_fields_tell_value_place_and_trouble() -> None:
-    """The nodes of a record's fields carry value, text, role, target and error."""
     row = ROW.read(b"\x07\0\0\0wxyz")[0]
     number, raw = field_nodes(
         ROW, row, 10, "@0-9", texts={"number": "seven"}, targets={"number": Span("", 7, 8)}, errors={"raw": "bad"}
@@ -114,6 +110,5 @@ def test_fields_tell_value_place_and_trouble() -> None:
     ],
 )
 def test_gaps_are_what_nothing_covers(ranges: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    """Overlapping, empty and outer ranges leave exactly the bytes that none of them has."""
     starts, stops = (np.array([pair[n] for pair in ranges], np.int64) for n in (0, 1))
     assert [tuple(gap) for gap in gaps(starts, stops, 10, 50).tolist()] == expected

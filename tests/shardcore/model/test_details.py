@@ -22,8 +22,6 @@ DATA = Path(__file__).parents[2] / "data"
 
 
 def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
-    """Paths to some fields with values, from every part of the tree."""
-
     def walk(path: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
         node = path[-1]
         kids = node.children[:2] if isinstance(node.children, Children) else node.children
@@ -36,7 +34,6 @@ def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
 
 
 def samples() -> list[Path]:
-    """A file of each format, and a folder."""
     return [
         DATA / "swh" / "small.shard",
         DATA / "bloscpack" / "array.blp",
@@ -49,7 +46,6 @@ def samples() -> list[Path]:
 
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.suffix)
 def test_the_lines_of_a_card_give_its_value(path: Path) -> None:
-    """The lines of Python print the value of every field; the command ends at the same field."""
     with shardcore.open(str(path)) as shard:
         shard.load_index()
         found = [one for one in fields(shard) if all(node.span.source == "" for node in one)]
@@ -71,7 +67,6 @@ def test_the_lines_of_a_card_give_its_value(path: Path) -> None:
 
 
 def test_lines_open_it_as_it_was_opened() -> None:
-    """Format, options and store stand in the lines, no key does; lines of a damaged file open what is left of it."""
     path = DATA.parents[1] / "resources" / "samples" / "des" / "damaged" / "20260105_2A_0000.des"
     store = {"endpoint_url": "http://store", "anonymous": True, "region": None}
     with shardcore.open(str(path), partial=True) as shard:

@@ -29,7 +29,6 @@ from shardcore.model.details import headline, sum_text
     ],
 )
 def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
-    """Sizes have their unit, counts commas; flags and codecs are named; what a format says stands."""
     assert headline(node) == said
 
 
@@ -41,14 +40,12 @@ def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
     ],
 )
 def test_formats_state_their_sums(data: Path, file: str, offset: int, sums: dict[str, str]) -> None:
-    """A size says of what it is the size: by the tree's own statement, or as the table that it is."""
     with shardcore.open(data / file) as shard:
         found = {node.name: node for kid in shard.tree.children for node in (kid, *kid.children[:20])}
     assert {name: sum_text(found[name]) for name in sums} == sums
 
 
 def test_every_field_states_its_type(data: Path) -> None:
-    """A field of a layout says how its bytes are read, so that its own reading can be told from all others."""
     with shardcore.open(data / "swh/small.shard") as shard:
         fields = {node.name: node.type for node in shard.tree.children[0].children}
     assert fields["index_size"] == "u64 BE"

@@ -27,10 +27,7 @@ claims = st.builds(
 
 @given(st.lists(claims, max_size=12), st.integers(0, SIZE))
 def test_sections_tile_whatever_is_claimed(parts: list[Section], size: int) -> None:
-    """Sections are sorted, without hole or overlap, and each byte is owned by the earliest role that claims it.
-
-    Claims may lie outside the file, be empty, backward, or overlap.
-    """
+    """Claims may be outside the file, empty, backward or overlapping; the earliest role owns a byte."""
     sections, overlaps = tile(parts, size)
     at = 0
     for section in sections:
@@ -48,7 +45,6 @@ def test_sections_tile_whatever_is_claimed(parts: list[Section], size: int) -> N
 
 
 def test_an_overlap_is_told_once() -> None:
-    """Two parts that claim the same bytes are one overlap, also where a third cuts it."""
     a, b = Section("a", SectionRole.HEADER, 0, 10), Section("b", SectionRole.DATA, 2, 8)
     c = Section("c", SectionRole.FOOTER, 4, 6)
     _, overlaps = tile([a, b, c], 10)
@@ -77,14 +73,12 @@ pairs = st.lists(
 
 
 def nodes_of(spans: list[tuple[int, int]]) -> list[Node]:
-    """Nodes with roles that differ between neighbours."""
     roles = [FieldRole.DATA, FieldRole.SIZE, FieldRole.KEY]
     return [Node(str(n), Span("", a, b), role=roles[n % 3]) for n, (a, b) in enumerate(spans)]
 
 
 @given(pairs)
 def test_extents_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
-    """The same for extents found by their first byte, whose nodes may reach over the next one."""
     nodes = nodes_of(spans)
     starts, stops = (np.array([s[n] for s in spans], np.int64) for n in (0, 1))
     extents = Extents(starts, stops, lambda first, last: nodes[first:last])
@@ -99,7 +93,7 @@ def test_extents_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
 
 
 def test_parity_does_not_depend_on_the_window() -> None:
-    """Neighbours alternate, and keep their shade when the view is scrolled past empty ones."""
+    """Neighbours alternate, also past empty nodes."""
     spans = [(0, 5), (5, 5), (5, 10), (10, 15), (15, 15), (15, 20)]
     nodes = nodes_of(spans)
     starts, stops = (np.array([s[n] for s in spans], np.int64) for n in (0, 1))
@@ -121,7 +115,6 @@ ROW = Record(
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("start", [0, 4])
 def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
-    """A table, with bytes before and after it, without and with rows."""
     data = bytes(range(rows * ROW.size))
     table = RecordTable(ROW, start, rows, lambda a, b: ROW.read(data, a * ROW.size, b - a))
     size = start + rows * ROW.size + 3
@@ -134,7 +127,6 @@ def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
 
 
 def test_fields_have_the_paths_of_their_first_bytes() -> None:
-    """The fields that begin in a stretch are given as `explain` would, the first ones up to a limit."""
     starts = np.arange(0, 60, 6, dtype=np.int64)
 
     def describe(first: int, last: int) -> list[Node]:
@@ -152,7 +144,7 @@ def test_fields_have_the_paths_of_their_first_bytes() -> None:
 
 
 def test_a_million_objects_at_one_byte_are_not_all_made() -> None:
-    """What a damaged index says costs no more nodes than fields are wanted."""
+    """A damaged index costs no more nodes than fields are requested."""
     made: list[int] = []
 
     def describe(first: int, last: int) -> list[Node]:

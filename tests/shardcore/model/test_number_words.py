@@ -26,5 +26,4 @@ from shardcore.model.number_words import number_text
     ],
 )
 def test_stored_numbers_read_back(number: float, text: str) -> None:
-    """The text of a stored number gives it back."""
     assert number_text(number) == text

@@ -22,20 +22,16 @@ class Numbers(Objects):
         return self.rows
 
     def columns(self, rows: np.ndarray, *, sizes: bool = False) -> ObjectColumns:
-        """A byte for each."""
         return ObjectColumns.of(rows, rows, rows + 1, 1)
 
     def key_texts(self, rows: np.ndarray) -> list[str | None]:
-        """The numbers."""
         return [str(row) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One of them."""
         return ObjectRef(str(row), row, (Span("", row, row + 1),), 1, 1)
 
 
 def test_keys_are_a_sequence() -> None:
-    """Keys behave as a list of texts that is made when asked for."""
     keys, plain = Numbers(10).keys, [str(n) for n in range(10)]
     assert len(keys) == 10
     for cut in (slice(2, 5), slice(None, None, -1), slice(8, 99), slice(5, 2)):
@@ -47,7 +43,6 @@ def test_keys_are_a_sequence() -> None:
 
 
 def test_objects_are_a_sequence() -> None:
-    """Indices of Python and of NumPy, negative ones, slices of slices, iteration, `in`, `index` and `reversed`."""
     objects = Numbers(3000)
     assert isinstance(objects, Sequence)
     assert isinstance(objects[5:], Sequence)
@@ -65,7 +60,6 @@ def test_objects_are_a_sequence() -> None:
 
 
 def test_a_slice_reads_when_it_is_used() -> None:
-    """Making, cutting and measuring slices reads nothing; the columns are read once."""
     asked: list[int] = []
 
     class Noted(Numbers):
@@ -83,13 +77,12 @@ def test_a_slice_reads_when_it_is_used() -> None:
 
 
 def test_too_many_rows_for_the_memory_are_an_error_of_ours() -> None:
-    """Columns of a sparse file with more rows than memory end as a `ShardError`."""
     with pytest.raises(ShardError, match="not enough memory"):
         _ = Numbers(1 << 45)[:].size
 
 
 def test_objects_that_cannot_be_listed_say_why() -> None:
-    """No length of 0 where nothing was looked at."""
+    """The length is not 0 but an error."""
     listed = NoObjects(UsageError("choose a key space"))
     assert not listed.counted
     for ask in (lambda: len(listed), lambda: list(listed), lambda: listed[0], lambda: listed[:]):
@@ -101,10 +94,7 @@ def test_objects_that_cannot_be_listed_say_why() -> None:
 @pytest.mark.parametrize("source", ["", "@3-9", "info", "a.des.meta", "a.desk", "_bigFiles/ff"])
 @pytest.mark.parametrize("first_row", [None, 0, 40])
 def test_objects_of_members_come_back(source: str, first_row: int | None) -> None:
-    """An object of a member goes into the data set and back unchanged, before and after its rows are known.
-
-    What lies beside a member keeps its name, also where that begins with the member's.
-    """
+    """Before and after the rows are known; files beside a shard keep their names."""
     ref = ObjectRef("k", 3, (Span(source, 1, 2), Span("", 5, 6)), extras={"slot": 3})
     there = located(ref, "a.des", first_row)
     assert there.shard == "a.des"

@@ -33,7 +33,6 @@ WHERE = Option("where", OptionType.TEXT, "A place.")
     ],
 )
 def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
-    """What a command line gives as text and a program as a value is the same."""
     assert Option("x", type, "").value_of(given) == value
 
 
@@ -51,13 +50,11 @@ def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
     ],
 )
 def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:
-    """A wrong value is a mistake of the caller: the error names option and value."""
     with pytest.raises(UsageError, match="x must be "):
         Option("x", type, "").value_of(given)
 
 
 def test_only_declared_options_pass() -> None:
-    """Unknown names, options for another purpose and choices that are none are refused, with what there is."""
     declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", OptionPurpose.WRITE, hidden=True))
     assert read_options(declared, {"seed": "5", "codec": "zstd"}, OptionPurpose.WRITE, "toy") == {
         "seed": 5,

@@ -40,7 +40,6 @@ values = st.fixed_dictionaries(
 
 
 def test_fields_lie_without_gaps() -> None:
-    """Offsets and sizes follow from the fields alone."""
     assert MIXED.size == 15
     assert MIXED.offsets == {"magic": 0, "count": 4, "delta": 12, "flag": 14}
     assert MIXED.sizes == {"magic": 4, "count": 8, "delta": 2, "flag": 1}
@@ -48,7 +47,6 @@ def test_fields_lie_without_gaps() -> None:
 
 @given(st.lists(values, min_size=1, max_size=5), st.binary(max_size=9))
 def test_what_is_packed_is_read(rows: list[dict[str, Any]], lead: bytes) -> None:
-    """Reading is the inverse of packing, for every value and any place in the bytes; so is `write` of `read`."""
     data = lead + b"".join(MIXED.pack(**row) for row in rows)
     got = MIXED.read(data, len(lead), len(rows))
     assert [MIXED.values(row) for row in got] == rows
@@ -61,14 +59,12 @@ def test_what_is_packed_is_read(rows: list[dict[str, Any]], lead: bytes) -> None
     "wrong", [{"magic": b"12345"}, {"magic": 7}, {"count": -1}, {"count": 2**64}, {"delta": 2**15}, {"other": 1}]
 )
 def test_what_does_not_fit_is_refused(wrong: dict[str, Any]) -> None:
-    """No value is cut or wrapped silently."""
     with pytest.raises(ValueError):
         MIXED.pack(**wrong)
 
 
 @pytest.mark.parametrize(("at", "count"), [(0, 2), (1, 1), (16, 1), (-1, 1), (0, -1), (0, 2**62), (2**70, 1)])
 def test_reading_past_the_end_is_truncated(at: int, count: int) -> None:
-    """Impossible counts and places are `Truncated` with a place inside the bytes, before anything is allocated."""
     with pytest.raises(Truncated) as caught:
         MIXED.read(bytes(15), at, count, place=Span("", 100, 115))
     assert caught.value.span is not None
@@ -78,7 +74,7 @@ def test_reading_past_the_end_is_truncated(at: int, count: int) -> None:
 
 
 def test_counts_of_numpy_do_not_wrap() -> None:
-    """A count that comes from an array as `uint64` is not multiplied modulo 2^64."""
+    """A count of type `uint64` is not multiplied modulo 2^64."""
     with pytest.raises(Truncated):
         MIXED.read(bytes(15), 0, np.uint64(2**64 - 1))  # type: ignore[arg-type]
     with pytest.raises(Truncated):
@@ -87,7 +83,6 @@ def test_counts_of_numpy_do_not_wrap() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)), max_size=20), st.integers(0, 5))
 def test_columns_are_written_as_they_are_read(rows: list[tuple[int, int]], lead: int) -> None:
-    """Parallel columns come back, and their starts say where they lie."""
     keys, sizes = np.array([r[0] for r in rows], "<u8"), np.array([r[1] for r in rows], "<u4")
     data = bytes(lead) + TABLE.write({"key": keys, "size": sizes})
     got = TABLE.read(data, len(rows), lead)

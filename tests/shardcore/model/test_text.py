@@ -19,7 +19,6 @@ UNFIT = [
 
 @pytest.mark.parametrize("text", UNFIT, ids=ascii)
 def test_what_would_act_is_shown_as_an_escape(text: str) -> None:
-    """Escape sequences, control characters, marks of direction and lone surrogates become ASCII."""
     shown = visible(f"<{text}>")
     assert shown.isprintable()
     assert shown.isascii()
@@ -28,7 +27,6 @@ def test_what_would_act_is_shown_as_an_escape(text: str) -> None:
 
 
 def test_other_text_stays() -> None:
-    """Letters of any script stay as they are, and line ends where lines are shown."""
     assert visible("größe 鍵 שלום 😀") == "größe 鍵 שלום 😀"
     assert visible("a\nb\x1b", keep="\n") == "a\nb\\x1b"
 
@@ -48,5 +46,4 @@ def test_other_text_stays() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_quoted_values_are_short(value: object) -> None:
-    """However large a value is, a sentence quotes a little of it."""
     assert len(short(value)) <= 90

@@ -15,18 +15,15 @@ from tests.shardcore.operations.test_diff import written
 
 @contextmanager
 def aligned(first: Path, second: Path, **options: int) -> Iterator[ByteDiff]:
-    """The bytes of two files side by side."""
     with shardcore.open(first) as one, shardcore.open(second) as other:
         yield byte_diff(shardcore.diff(one, other), one, other, **options)
 
 
 def content(number: int) -> bytes:
-    """A content that no other object has, longer than a row."""
     return bytes([number]) * 40
 
 
 def test_segments_tile_both_files(tmp_path: Path) -> None:
-    """Each byte of both files is in one segment, whatever was added, removed, renamed, changed or moved."""
     first = written(tmp_path / "a.des", {f"k{n}": content(n) for n in range(20)})
     kept = {f"k{n}": content(n) for n in (3, 1, 2, 9, 8, 15, 16, 17)}
     second = written(tmp_path / "b.des", {**kept, "k18": b"short", "new": content(99), "renamed": content(11)})
@@ -40,7 +37,6 @@ def test_segments_tile_both_files(tmp_path: Path) -> None:
 
 
 def test_a_moved_object_is_aligned(tmp_path: Path) -> None:
-    """An object at another offset stands beside its match, not beside what is at its old offset."""
     first = written(tmp_path / "a.des", {"one": content(1), "two": content(2), "three": content(3)})
     second = written(tmp_path / "b.des", {"three": content(3), "one": content(1)})
     with shardcore.open(first) as one, shardcore.open(second) as other:
@@ -59,7 +55,6 @@ def test_a_moved_object_is_aligned(tmp_path: Path) -> None:
 
 
 def test_differences_are_found_forwards_and_backwards(tmp_path: Path) -> None:
-    """Each changed byte is a difference of its own, in both directions, with its offsets in both files."""
     first = written(tmp_path / "a.des", {f"k{n}": content(n) for n in range(50)})
     data = bytearray(first.read_bytes())
     with shardcore.open(first) as shard:
@@ -81,7 +76,6 @@ def test_differences_are_found_forwards_and_backwards(tmp_path: Path) -> None:
 
 
 def test_windows_read_no_more_than_their_rows(tmp_path: Path) -> None:
-    """A window of rows at the end of large files has the bytes of these rows."""
     data = np.arange(1 << 16, dtype="<u4").tobytes()
     first = written(tmp_path / "a.des", {"large": data, "last": b"x" * 20})
     second = written(tmp_path / "b.des", {"last": b"x" * 20, "large": data})

@@ -18,7 +18,7 @@ from shardcore.teaching.comparison.measure import pack_in_memory, with_codec
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
-    """A first range comes with the file; what is read again costs nothing; far ranges of one call are one round."""
+    """Ranges of one call are one round trip; bytes that came are free."""
     bill = Bill(fetch=True)
     source = ColdSource(BytesSource(bytes(range(256)) * 4096), bill, None, owned=False)
     assert bill.cost == ColdCost(1, 65536, 1)
@@ -30,7 +30,7 @@ def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
 
 
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
-    """Whatever the open shard knows by now, a first reader pays the same, and the shard stays open."""
+    """The cold cost does not depend on what the open shard has cached."""
     with shardcore.open(data / "swh" / "medium.shard") as shard:
         shard.load_index()
         key = str(shard.objects.keys[5])
@@ -44,7 +44,6 @@ def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
 
 @pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])
 def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
-    """The trace of each format reads the object, too: its total is the cost that `compare` shows."""
     packed = pack_in_memory(format_of(format), BUILT_IN.objects(200, None), with_codec(format, "none", {}))
     files, bill = BytesFolder(packed.files), Bill(fetch=True)
     name = packed.file_of(100)

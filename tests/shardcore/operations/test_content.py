@@ -26,8 +26,6 @@ def content_of(data: bytes, tmp_path: Path, name: str = "a") -> shardcore.Conten
 
 
 def gguf() -> bytes:
-    """A GGUF file of version 3 with one tensor of 2 × 3 floats."""
-
     def string(text: str) -> bytes:
         return struct.pack("<Q", len(text)) + text.encode()
 
@@ -58,14 +56,12 @@ def gguf() -> bytes:
     ],
 )
 def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) -> None:
-    """Each kind of content is recognised by its bytes and its name."""
     found = content_of(data, tmp_path, name)
     assert (found.kind, found.title) == (kind, title)
     assert found.size == len(data)
 
 
 def test_arrays_have_their_bytes(tmp_path: Path) -> None:
-    """Changing the bytes of an element changes that element alone, in both orders."""
     for order in ("C", "F"):
         array = np.asarray(np.arange(24, dtype="<i4").reshape(2, 3, 4), order=order)
         data = npy(array)
@@ -87,7 +83,6 @@ def test_arrays_have_their_bytes(tmp_path: Path) -> None:
 
 
 def test_tensors_have_their_bytes(tmp_path: Path) -> None:
-    """The tensors of safetensors and GGUF files are arrays at the offsets that are listed."""
     one, two = np.arange(6, dtype="<f4").reshape(2, 3), np.ones(4, "<f4")
     for data, names in (
         (safetensors({"one": ("F32", [2, 3], one.tobytes()), "two": ("F32", [4], two.tobytes())}), ["one", "two"]),
@@ -116,14 +111,12 @@ def test_tensors_have_their_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_headers_are_bytes_with_a_note(data: bytes, tmp_path: Path) -> None:
-    """An invalid header is shown as bytes, with the reason."""
     found = content_of(data, tmp_path)
     assert found.kind == "bytes"
     assert found.note
 
 
 def test_what_a_format_states_comes_first() -> None:
-    """The metadata of Bloscpack states an array; each chunk is some of its rows."""
     with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
         found = shardcore.content(shard, "all")
         assert isinstance(found, shardcore.ArrayContent)
@@ -140,7 +133,7 @@ def test_what_a_format_states_comes_first() -> None:
 
 @pytest.mark.parametrize("level", [0, 5])
 def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
-    """Each element of a Bloscpack array is in a block of its chunk: the byte itself where nothing is compressed."""
+    """The location is the byte itself where the chunk is not compressed."""
     array = np.arange(30_000, dtype="<i4").reshape(300, 100)
     path = tmp_path / "a.blp"
     (tmp_path / "a.npy").write_bytes(npy(array))
@@ -169,7 +162,6 @@ def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
 
 
 def test_large_arrays_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An array of more bytes than the limit, stored or decoded, is refused before anything of it is read."""
     for name, key in (("neuroglancer/segmentation/16_16_16", "0"), ("bloscpack/array.blp", "all")):
         with shardcore.open(SAMPLES / name) as shard:
             ref, size = shard.find(key), shard.array(key).nbytes
@@ -182,7 +174,6 @@ def test_large_arrays_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: str) -> None:
-    """Of an array that is read in part, whole places of the slowest axis are an array with the same bytes."""
     whole = np.asarray(np.arange(10 * 6 * 8, dtype="<i4").reshape(10, 6, 8), order=order)  # type: ignore[call-overload]
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des") as writer:
@@ -198,7 +189,7 @@ def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: st
 
 
 def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
-    """`cat a.gz b.gz` is decompressed to both; an empty last member, as bgzip writes it, does not state the size."""
+    """An empty last member, as bgzip writes it, does not state the size."""
     found = content_of(gzip.compress(b"first\n") + gzip.compress(b"second\n"), tmp_path, "a.txt.gz")
     assert isinstance(found, shardcore.ArchiveContent)
     assert found.inner is not None
@@ -211,7 +202,7 @@ def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rank", "offset", "message"), [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")])
 def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, message: str) -> None:
-    """A tensor of more axes than GGUF has, or beyond all files, is no tensor."""
+    """A tensor with too many axes or beyond the file is none."""
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note

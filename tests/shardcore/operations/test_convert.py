@@ -20,19 +20,16 @@ DATA = Path(__file__).parents[2] / "data"
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """All objects of a shard."""
     with shardcore.open(path) as shard:
         return {key: shard.read(shard.find(key)) for key in shard.objects.keys[:] if key is not None}
 
 
 def result_of(path: Path) -> list[dict[str, object]]:
-    """The lines of the result manifest beside a shard."""
     listed: list[dict[str, object]] = json.loads(path.with_name(path.name + ".manifest.json").read_text())["objects"]
     return listed
 
 
 def test_keys_stay_where_they_fit(tmp_path: Path) -> None:
-    """From swh to des the hex keys are uids; back again they are the same keys; no result manifest is needed."""
     sample = DATA / "swh/small.shard"
     with shardcore.open(sample) as shard:
         done = convert(shard, "des", tmp_path / "x.des")
@@ -47,7 +44,7 @@ def test_keys_stay_where_they_fit(tmp_path: Path) -> None:
 
 
 def test_keys_that_do_not_fit_become_sha256(tmp_path: Path) -> None:
-    """From des to swh: the sha256, equal contents once; the result manifest names old keys, and facts without place."""
+    """Equal contents become one object; the result manifest maps the old keys."""
     with shardcore.create(tmp_path / "x.des", format="des") as writer:
         writer.add("a", b"same", meta={"x": 1})
         writer.add("b", b"same", codec="zstd")
@@ -70,7 +67,6 @@ def test_keys_that_do_not_fit_become_sha256(tmp_path: Path) -> None:
 
 
 def test_the_rules_for_keys(tmp_path: Path) -> None:
-    """`number` counts, `name` is the name as a file, `as-is` refuses a key that does not fit; others are no rules."""
     with shardcore.open(DATA / "des/tiny.des") as shard:
         convert(shard, "des", tmp_path / "n.des", keys="number")
         convert(shard, "des", tmp_path / "m.des", keys="name")
@@ -84,7 +80,6 @@ def test_the_rules_for_keys(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    """Tombstoned and deleted objects are left out, and counted; with `deleted` tombstoned ones are taken."""
     (sample,) = (DATA / "des/sidecar").glob("*.des")
     with shardcore.open(sample) as shard:
         done = convert(shard, "des", tmp_path / "x.des")
@@ -97,7 +92,6 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 
 
 def losses(uri: Path, format: str, out: Path, **options: Any) -> list[dict[str, Any]]:
-    """The losses of a conversion, which its notes and its result manifest have, too."""
     with shardcore.open(uri) as shard:
         planned = convert(shard, format, out, options=options, plan=True, unread=True)
         done = convert(shard, format, out, options=options)
@@ -111,7 +105,7 @@ def losses(uri: Path, format: str, out: Path, **options: Any) -> list[dict[str, 
 
 
 def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
-    """A sha256 that becomes another digest or none is a line of its own; one that stays or gets stronger is not."""
+    """One that stays or becomes stronger is not reported."""
     sample = tmp_path / "sample.blp"
     with shardcore.create(sample, format="bloscpack", checksum="sha256") as writer:
         writer.add(None, b"some words " * 5000)
@@ -135,7 +129,6 @@ def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("uri", "target"), [("bcolz/prices", "bloscpack"), ("bcolz/samples", "bloscpack")])
 def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> None:
-    """Columns keep type and shape as Bloscpack files; what bcolz alone has is a loss, and in the manifest."""
     with shardcore.open(DATA / "bloscpack" / uri) as shard:
         arrays = [shard.read_array(key) for key in shard.objects.keys[:]] if "prices" in uri else [shard.read_array()]
         done = convert(shard, target, f"{tmp_path / 'out'}/")
@@ -154,7 +147,6 @@ def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> Non
 
 
 def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--manifest` restores keys and facts; each loss is one line on standard error, and a member of the plan."""
     out, back = tmp_path / "x.shard", tmp_path / "back.des"
     assert run(["convert", str(DATA / "des/meta.des"), "swh", str(out), "--plan", "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)["losses"]
@@ -169,7 +161,7 @@ def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
-    """Of the settings in a manifest only declared ones are taken over: it chooses no files to read or write."""
+    """Only declared settings are read from a manifest: it chooses no files to read or write."""
     (tmp_path / "secret").write_text('{"a": "secret"}')
     stated = {"format": "des", "source": "bloscpack", "metadata": str(tmp_path / "secret"), "checksum": "md5"}
     stated |= {"xorbs": str(tmp_path / "elsewhere"), "spec": str(tmp_path / "secret"), "volume": "x.npy"}
@@ -189,7 +181,6 @@ def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
 
 
 def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
-    """Meshes keep their info with other keys; the info of a volume, whose keys are places, is a loss, as are scales."""
     mesh, volume = DATA / "neuroglancer/mesh", DATA / "neuroglancer/volume/4_4_40"
     with shardcore.open(mesh) as shard:
         done = convert(shard, "neuroglancer", f"{tmp_path / 'mesh'}/", keys="number")
@@ -208,7 +199,7 @@ def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
 def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where keys are digests of contents, their number decides; equal contents of others are one file."""
+    """Where keys are digests, the number of objects decides."""
     monkeypatch.setattr("shardcore.formats.mdb.writer.MAX_SHARD_SIZE", 30_000)
     path = tmp_path / "many.shard"
     with shardcore.create(path, format="swh") as writer:

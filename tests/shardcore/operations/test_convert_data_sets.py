@@ -32,12 +32,10 @@ RULES = ("", "as-is", "sha256", "number", "name")
 
 
 def content(number: int) -> bytes:
-    """The content of an object: two of different members are equal, one is long."""
     return {4: b"content 3" * 40, 6: b"long" * 5_000}.get(number, f"content {number}".encode() * 40)
 
 
 def made(folder: Path, format: str) -> Path:
-    """A data set of a few members."""
     out, work = folder / format, folder / f"inputs-{format}"
     work.mkdir()
     for number in range(8):
@@ -61,7 +59,6 @@ SPEC = (
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data sets."""
     folder = tmp_path_factory.mktemp("sets")
     for format in SETS:
         made(folder, format)
@@ -69,7 +66,6 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written(source: Path, format: str, out: Path, keys: str) -> tuple[dict[str, str], tuple[str, ...], str]:
-    """The files that converting writes, its notes, and why it wrote none."""
     out.mkdir()
     target = f"{out / 'x'}/" if format in FOLDERS else str(out / f"x.{format}")
     try:
@@ -87,7 +83,6 @@ def written(source: Path, format: str, out: Path, keys: str) -> tuple[dict[str, 
 def test_the_same_files_come_out(
     sets: Path, tmp_path: Path, source: str, rules: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every format that has data sets, every target and every rule for keys: as from all members at once."""
     monkeypatch.setattr(member_contents, "MOST_HELD", 1_000)
     for format in FORMATS:
         for keys in rules:
@@ -100,7 +95,6 @@ def test_the_same_files_come_out(
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Forty shards of two objects each."""
     for number in range(40):
         stored = [Stored(uid, uid * 10) for uid in (b"%d" % number, b"%d" % (number + 256))]
         write(tmp_path / "set", f"20261103_{number:02X}_0000.des", stored)
@@ -132,7 +126,7 @@ class Open:
 def test_few_members_are_open(
     many: Path, tmp_path: Path, jobs: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No joined index, no more members open than are worked on; progress by members, or by objects where known."""
+    """No joined index is loaded, and no more shards are open than there are jobs."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
     monkeypatch.setattr(member_contents, "MOST_HELD", held)
     monkeypatch.setattr(taken, "MOST_KEPT", 0)
@@ -164,7 +158,6 @@ def test_few_members_are_open(
 def test_a_lost_member_is_an_error_with_its_place(
     many: Path, tmp_path: Path, keys: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a member cannot be read nothing is written, and what is open before stays open."""
     damaged = many / "20261103_0A_0000.des"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     (tmp_path / "out").mkdir()

@@ -16,7 +16,6 @@ from shardcore.sources.local import FileSource
 
 
 def packed(path: Path, objects: dict[str, bytes], format: str = "des") -> Path:
-    """A shard with some objects."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with shardcore.create(path, format=format) as writer:
         for key, data in objects.items():
@@ -25,14 +24,12 @@ def packed(path: Path, objects: dict[str, bytes], format: str = "des") -> Path:
 
 
 def found(key: str, *paths: Path, **options: Any) -> list[str]:
-    """The paths of the hits, without the folder of the test; errors are marked."""
     hits = list(shardcore.find_in(key, paths, **options))
     return [("! " if hit.error else "") + Path(hit.path).name for hit in hits]
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of local files that are opened."""
     names: list[str] = []
     begin = FileSource.__init__
 
@@ -46,7 +43,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 def test_hits_come_in_the_order_of_the_paths(tmp_path: Path, jobs: int) -> None:
-    """Files by name, then sub-folders; however many are searched at the same time."""
     for name in ("b.des", "a.des", "sub/c.des", "aa/d.des"):
         packed(tmp_path / name, {"mine": name.encode(), "other": b"1"})
     packed(tmp_path / "none.des", {"other": b"1"})
@@ -55,7 +51,6 @@ def test_hits_come_in_the_order_of_the_paths(tmp_path: Path, jobs: int) -> None:
 
 
 def test_a_hit_names_the_object(tmp_path: Path) -> None:
-    """Path, format, and the object with its bytes."""
     path = packed(tmp_path / "a.des", {"mine": b"12345"})
     (hit,) = shardcore.find_in("mine", [path])
     assert isinstance(hit, KeyHit)
@@ -67,7 +62,6 @@ def test_a_hit_names_the_object(tmp_path: Path) -> None:
 
 
 def test_what_is_no_shard_is_passed_over_unless_it_is_named(tmp_path: Path) -> None:
-    """Texts, empty files and links in a folder are silent; a text that is named is an error."""
     path = packed(tmp_path / "a.des", {"mine": b"1"})
     text = tmp_path / "read.me"
     text.write_text("nothing to see")
@@ -80,7 +74,6 @@ def test_what_is_no_shard_is_passed_over_unless_it_is_named(tmp_path: Path) -> N
 
 
 def test_a_damaged_file_is_reported_and_the_rest_is_searched(tmp_path: Path) -> None:
-    """One hit with the error, in its place; the others are found."""
     for name in "abc":
         packed(tmp_path / f"{name}.des", {"mine": b"1"})
     whole = (tmp_path / "b.des").read_bytes()
@@ -93,7 +86,7 @@ def test_a_damaged_file_is_reported_and_the_rest_is_searched(tmp_path: Path) -> 
 
 
 def test_routing_opens_only_the_file_that_may_hold_the_key(tmp_path: Path, data: Path, opened: list[str]) -> None:
-    """Of a neuroglancer data set the shard that the key routes to is opened, and no other."""
+    """Of a Neuroglancer data set."""
     copytree(data / "neuroglancer" / "skeletons_murmur_gzip", tmp_path / "set")
     with shardcore.open(tmp_path / "set") as shard:
         keys = shard.objects.keys[:]
@@ -108,7 +101,6 @@ def test_routing_opens_only_the_file_that_may_hold_the_key(tmp_path: Path, data:
 
 
 def test_the_command_prints_what_holds_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Path, format and size; as JSON the object; 0 where something holds it, else 1."""
     path = packed(tmp_path / "a.des", {"mine": b"12345"})
     assert run(["find", "mine", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{path}  des  5\n"

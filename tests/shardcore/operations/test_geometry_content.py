@@ -25,7 +25,6 @@ ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 
 
 def mesh(key: int, level: int | None = None) -> MeshContent:
-    """A mesh of the sample."""
     with shardcore.open(ROOT / "mesh") as shard:
         found = content(shard, str(key)) if level is None else mesh_level(shard, str(key), level)
     assert isinstance(found, MeshContent)
@@ -35,7 +34,7 @@ def mesh(key: int, level: int | None = None) -> MeshContent:
 @pytest.mark.parametrize("key", list(SEGMENTS))
 @pytest.mark.parametrize("level", [0, 1])
 def test_triangles_lie_on_the_surface(key: int, level: int) -> None:
-    """Vertices are within a few nanometres of the shape that was encoded; a finer level is nearer on the whole."""
+    """Vertices are within a few nanometres of the encoded shape."""
     found = mesh(key, level)
     away = SEGMENTS[key].distance(found.vertices.astype(float) / VOXEL) * VOXEL
     # The pieces of the branching tube reach into each other.
@@ -47,7 +46,7 @@ def test_triangles_lie_on_the_surface(key: int, level: int) -> None:
 
 
 def test_the_coarsest_level_is_decoded_first() -> None:
-    """`content` reads the coarsest level alone; -1 is it, and a level that is not there is refused."""
+    """Level -1 is the coarsest."""
     found = mesh(1001)
     assert (found.level, len(found.layout.levels)) == (1, 2)
     assert mesh(1001, -1).level == 1
@@ -57,7 +56,6 @@ def test_the_coarsest_level_is_decoded_first() -> None:
 
 
 def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
-    """`content` shows the levels and says what is wrong; `mesh_level` raises, with the bytes of the fragment."""
     shutil.copytree(ROOT / "mesh", tmp_path / "mesh")
     path = tmp_path / "mesh" / "0.shard"
     data = bytearray(path.read_bytes())
@@ -78,7 +76,6 @@ def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
 
 
 def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More bytes, fragments or triangles than allowed are refused before they are decoded."""
     with shardcore.open(ROOT / "mesh") as shard:
         with pytest.raises(LimitExceeded, match="limit is 10"):
             mesh_level(shard, "42", 0, limit=10)
@@ -90,7 +87,6 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_skeleton_has_the_bytes_of_its_vertices() -> None:
-    """A vertex has 12 bytes; bytes of edges and attributes lead to their vertex."""
     with shardcore.open(ROOT / "skeletons") as shard:
         found = content(shard, "1001")
     assert isinstance(found, SkeletonContent)
@@ -104,7 +100,6 @@ def test_a_skeleton_has_the_bytes_of_its_vertices() -> None:
 
 
 def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
-    """A list of annotations of a shape."""
     info = {**ANNOTATION_INFO, "annotation_type": kind}
     values = b"".join(row(number)[12 if kind == "POINT" else 0 :] for number in range(count))
     data = count.to_bytes(8, "little") + values + b"".join(at.to_bytes(8, "little") for at in range(count))
@@ -129,7 +124,6 @@ def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
 
 @pytest.mark.parametrize("kind", ["POINT", "LINE", "AXIS_ALIGNED_BOUNDING_BOX", "ELLIPSOID"])
 def test_annotations_are_rows_and_a_scene(tmp_path: Path, kind: str) -> None:
-    """Each shape has rows with cells, labels instead of numbers, and something to see; a pixel leads to a row."""
     found = annotations(tmp_path, kind)
     assert found.titles()[-3:] == ("size", "kind", "shade")
     assert found.cells(1)[-2:] == ("dendrite", "9, 8, 7")
@@ -140,7 +134,6 @@ def test_annotations_are_rows_and_a_scene(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_nearest_triangle_is_seen() -> None:
-    """Of two triangles over each other the front one is shown, from either side; nothing is beside them."""
     vertices = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [0, 0, 5], [8, 0, 5], [0, 8, 5]], np.float32)
     faces = np.array([[0, 1, 2], [3, 4, 5]], np.uint32)
     found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
@@ -157,8 +150,6 @@ def test_the_nearest_triangle_is_seen() -> None:
 
 
 def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Levels and fragments with their bytes, vertices with attributes; JSON has the same; a picture is written."""
-
     def show(*words: object) -> str:
         assert program.run(["show", *map(str, words)]) == 0
         return capsys.readouterr().out

@@ -57,13 +57,11 @@ PLACES = GotoNames(
     ],
 )
 def test_expressions(text: str, offset: int) -> None:
-    """Numbers, the end, the caret, names, values and the four operations mean what the field's tip says."""
     assert evaluate(text, PLACES) == offset
 
 
 @given(st.text(alphabet='0123456789abcdefx+-*/%()$. _"KMi' + "\x00ü", max_size=30))
 def test_nothing_else_is_raised(text: str) -> None:
-    """Any text gives an offset of the source or a `GotoError`."""
     try:
         assert 0 <= evaluate(text, PLACES) < SIZE
     except GotoError:
@@ -71,7 +69,6 @@ def test_nothing_else_is_raised(text: str) -> None:
 
 
 def test_starts_come_from_the_tree() -> None:
-    """Sections and their fields are named; tables are not listed."""
     starts = starts_of(sample_tree())
     assert starts == {
         "header": 0,

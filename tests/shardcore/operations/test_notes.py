@@ -9,26 +9,23 @@ from shutil import copy, copytree
 import pytest
 
 import shardcore
-from shardcore import FormatError, Shard, SourceError, Span
+from shardcore import FormatError, LimitExceeded, Shard, SourceError, Span, UsageError
 from shardcore.operations import notes as module
 from shardcore.operations.notes import MOST_LETTERS, Note, add_note, keep_beside, open_notes
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data folder of the test."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data" / "shardscope" / "notes"
 
 
 @pytest.fixture
 def file(tmp_path: Path, data: Path) -> Path:
-    """A shard."""
     return Path(copy(data / "swh" / "small.shard", tmp_path / "small.shard"))
 
 
 def noted(path: Path, *notes: Note) -> None:
-    """Add notes to a file."""
     with shardcore.open(path) as shard:
         book = open_notes(shard)
         for note in notes:
@@ -36,7 +33,6 @@ def noted(path: Path, *notes: Note) -> None:
 
 
 def texts(path: Path) -> list[str]:
-    """The texts of the notes on a file."""
     with shardcore.open(path) as shard:
         return [note.text for note in open_notes(shard).notes]
 
@@ -45,7 +41,6 @@ FIRST, SECOND = Note(Span("", 72, 80), "the size", "2020-01-01T00:00:00+00:00"),
 
 
 def test_notes_are_found_again_after_a_rename(file: Path, tmp_path: Path) -> None:
-    """They belong to the content: under another name and in another folder they are there, sorted by offset."""
     noted(file, FIRST, SECOND)
     other = tmp_path / "elsewhere" / "other.bin"
     other.parent.mkdir()
@@ -59,7 +54,7 @@ def test_notes_are_found_again_after_a_rename(file: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("at", [-1, 600])
 def test_notes_are_never_those_of_another_file(file: Path, tmp_path: Path, at: int) -> None:
-    """A file of the same size with another byte at its beginning or end has no notes; the old ones stay."""
+    """A file of the same size with another first or last byte has no notes."""
     noted(file, FIRST)
     changed = bytearray(file.read_bytes())
     changed[at] ^= 1
@@ -71,7 +66,7 @@ def test_notes_are_never_those_of_another_file(file: Path, tmp_path: Path, at: i
 
 
 def test_nothing_is_read_where_there_are_no_notes(file: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of a size that no notes are on costs no read, so that a remote one costs no request."""
+    """Reading would cost a request for a remote file."""
     noted(data / "swh" / "medium.shard", FIRST)
 
     def never(shard: Shard) -> None:
@@ -82,7 +77,7 @@ def test_nothing_is_read_where_there_are_no_notes(file: Path, data: Path, monkey
 
 
 def test_two_ends_of_a_large_file_are_its_identity(tmp_path: Path) -> None:
-    """Of 2 GB 128 KiB are read."""
+    """128 KiB of 2 GB are read."""
     source = shardcore.BytesSource(b"")
     read: list[tuple[int, int]] = []
 
@@ -109,7 +104,7 @@ def test_two_ends_of_a_large_file_are_its_identity(tmp_path: Path) -> None:
 
 
 def test_two_windows_lose_no_note(file: Path) -> None:
-    """A change is made to what is stored, not to what was read before."""
+    """A change is applied to the stored notes, not to those that were read before."""
     with shardcore.open(file) as shard:
         one, other = open_notes(shard), open_notes(shard)
         add_note(shard, one, FIRST)
@@ -118,7 +113,6 @@ def test_two_windows_lose_no_note(file: Path) -> None:
 
 
 def test_notes_beside_the_file_win(file: Path, folder: Path) -> None:
-    """Kept beside, they are in FILE.notes.json and nowhere else; taken back, that file is gone."""
     noted(file, FIRST)
     beside = file.with_name("small.shard.notes.json")
     with shardcore.open(file) as shard:
@@ -159,7 +153,6 @@ def test_notes_beside_the_file_win(file: Path, folder: Path) -> None:
     ],
 )
 def test_a_damaged_notes_file_is_an_error_and_stays(file: Path, text: str) -> None:
-    """It is named in the error, and neither reading nor adding a note writes over it."""
     with shardcore.open(file) as shard:
         book = add_note(shard, open_notes(shard), FIRST)
         book.path.write_text(text)
@@ -170,8 +163,17 @@ def test_a_damaged_notes_file_is_an_error_and_stays(file: Path, text: str) -> No
         assert book.path.read_text() == text
 
 
+def test_limits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shardcore.open(file) as shard:
+        with pytest.raises(UsageError, match="10,000 letters"):
+            add_note(shard, open_notes(shard), Note(FIRST.span, "a" * (MOST_LETTERS + 1)))
+        monkeypatch.setattr(module, "MOST_NOTES", 1)
+        book = add_note(shard, open_notes(shard), FIRST)
+        with pytest.raises(LimitExceeded, match="at most 1 note"):
+            add_note(shard, book, SECOND)
+
+
 def test_a_link_in_place_of_the_notes_is_not_followed(file: Path, tmp_path: Path) -> None:
-    """Notes beside a file may lie where others write."""
     (tmp_path / "target").write_text('{"notes_version": 1, "notes": []}')
     file.with_name("small.shard.notes.json").symlink_to(tmp_path / "target")
     with shardcore.open(file) as shard, pytest.raises(SourceError, match="link"):
@@ -183,7 +185,6 @@ def test_a_link_in_place_of_the_notes_is_not_followed(file: Path, tmp_path: Path
     [("neuroglancer/identity_raw", ""), ("bloscpack/bcolz/samples", ""), ("neuroglancer/volume", "4_4_40")],
 )
 def test_a_data_set_has_notes_on_its_files(tmp_path: Path, data: Path, name: str, inner: str) -> None:
-    """They move with the folder; a data set with another first shard has none of them."""
     path = tmp_path / "set"
     copytree(data / name, path)
     with shardcore.open(path / inner) as shard:

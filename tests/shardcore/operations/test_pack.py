@@ -22,7 +22,6 @@ DATA = Path(__file__).parents[2] / "data"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of files whose names are numbers."""
     made = tmp_path / "files"
     made.mkdir()
     for number in range(5):
@@ -37,7 +36,6 @@ def folder(tmp_path: Path) -> Path:
 def test_a_plan_without_reading(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, options: dict[str, Any], exact: bool
 ) -> None:
-    """With `unread` no file is opened; the plan is exact where nothing depends on contents, and says so where not."""
     written = pack(format, tmp_path / "x", [folder], options=options)
 
     def refuse(*given: Any, **named: Any) -> Any:
@@ -54,7 +52,6 @@ def test_a_plan_without_reading(
 
 
 def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
-    """A file that is named, by a manifest too, and would be replaced by the shard made of it: refused, and whole."""
     file = folder / "3"
     whole = file.read_bytes()
     (tmp_path / "link").symlink_to(file)
@@ -70,7 +67,7 @@ def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
-    """Neither its temporary file nor the shard that it replaces is an object of it: the same call gives equal bytes."""
+    """Neither its temporary file nor the shard that it replaces becomes an object."""
     out = folder / "all.des"
     first = pack("des", out, [folder])
     content = out.read_bytes()
@@ -82,7 +79,7 @@ def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
 
 
 def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
-    """What is no file keeps its name, forced or not: a device that became a file would be missed by all programs."""
+    """Replacing a device by a file would break other programs."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for force in (False, True):
@@ -94,7 +91,6 @@ def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_shard_is_not_converted_into_itself(tmp_path: Path) -> None:
-    """Neither the file that is read, nor a file of the folder that is read, nor that folder is replaced."""
     path = tmp_path / "x.shard"
     path.write_bytes((DATA / "swh/small.shard").read_bytes())
     with shardcore.open(path) as shard, pytest.raises(shardcore.UsageError, match="would be replaced"):
@@ -114,7 +110,6 @@ WRITTEN = ("swh", "des", "mdb", "xorb", "neuroglancer", "bloscpack/")
 
 
 def _target(folder: Path, name: str) -> tuple[str, str]:
-    """Format and target for `format`, or for `format/`, which is written into a folder."""
     format = name.rstrip("/")
     return format, str(folder / "out") + ("/" if name.endswith("/") else "")
 
@@ -122,7 +117,6 @@ def _target(folder: Path, name: str) -> tuple[str, str]:
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("unread", [False, True])
 def test_a_stated_size_is_compared(tmp_path: Path, name: str, unread: bool) -> None:
-    """A file of another size than its manifest states is refused by name with both sizes; nothing appears."""
     (tmp_path / "7").write_bytes(b"seven bytes and more")
     manifest = tmp_path / "m.json"
     manifest.write_text(json.dumps({"path": "7", "size": 1234}) + "\n")
@@ -134,7 +128,6 @@ def test_a_stated_size_is_compared(tmp_path: Path, name: str, unread: bool) -> N
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_stated_sha256_is_compared(tmp_path: Path, name: str) -> None:
-    """A file with another sha256 than its manifest states is refused with both; the right one is accepted."""
     content = b"the same size"
     (tmp_path / "7").write_bytes(content)
     right, wrong = hashlib.sha256(content).hexdigest(), hashlib.sha256(b"THE SAME SIZE").hexdigest()
@@ -152,7 +145,6 @@ def test_a_stated_sha256_is_compared(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["longer", "touched", "replaced", "removed"])
 def test_a_file_that_changes_while_it_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """A file that is written to, replaced or removed while it is read is an error with its name; nothing appears."""
     path = tmp_path / "log"
     path.write_bytes(b"first line\n")
     os.utime(path, ns=(10**18, 10**18))
@@ -182,7 +174,6 @@ def test_a_file_that_changes_while_it_is_packed(tmp_path: Path, monkeypatch: pyt
 
 
 def test_all_duplicates_are_named_at_once(tmp_path: Path) -> None:
-    """Each pair of objects with one key is named, ten of them; further ones are counted."""
     contents = {"a": b"1", "b": b"2", "c": b"1", "d": b"2", "e": b"1"}
     for name, data in contents.items():
         (tmp_path / name).write_bytes(data)
@@ -213,7 +204,6 @@ def test_all_duplicates_are_named_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_deduplicated(tmp_path: Path, large: bool) -> None:
-    """With `dedupe` the first of equal objects is kept; the others are counted, and reported under its key."""
     content = b"equal" * (100_000 if large else 1)
     for name in ("a", "b", "c"):
         (tmp_path / name).write_bytes(content)
@@ -238,7 +228,6 @@ ODD_KEYS = {"des": "x" * 70_000, "bloscpack": "../x", "neuroglancer": "no number
 @pytest.mark.parametrize("unread", [False, True])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_unreadable_inputs_are_skipped(folder: Path, tmp_path: Path, name: str, unread: bool) -> None:
-    """Files that are not there or whose names are no keys are left out and named; the others are written."""
     format, out = _target(tmp_path, name)
     lines = [{"path": f"files/{file}"} for file in ("1", "gone", "2")]
     if format in ODD_KEYS:
@@ -263,7 +252,6 @@ def test_unreadable_inputs_are_skipped(folder: Path, tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize("format", WRITTEN)
 def test_the_key_of_every_input_is_reported(folder: Path, tmp_path: Path, format: str) -> None:
-    """A report has a line for every object, with the path of its input and the key under which it is found."""
     format, out = _target(tmp_path, format)
     done = pack(format, out, [folder / str(number) for number in (1, 2)], report=tmp_path / "r.json")
     told = json.loads((tmp_path / "r.json").read_text())
@@ -290,7 +278,7 @@ def test_the_key_of_every_input_is_reported(folder: Path, tmp_path: Path, format
 def test_extracted_and_packed_again_a_read_shard_has_its_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """`extract` notes the order of the objects and the seed: packed again, it is the reference's file."""
+    """The manifest has the order of the objects and the seed."""
     from shardcore.cli.program import run
 
     original = DATA / f"swh/{name}.shard"
@@ -302,7 +290,6 @@ def test_extracted_and_packed_again_a_read_shard_has_its_bytes(
 
 @pytest.mark.parametrize("format", ["bloscpack", "mdb", "xorb"])
 def test_jobs_do_not_change_the_bytes(tmp_path: Path, format: str) -> None:
-    """With several threads the same files are written as with one, whatever ends first."""
     chance = np.random.default_rng(7)
     content = b"".join(chance.bytes(100_000) + bytes(200_000) + b"0123" * 50_000 for _ in range(12))
     (tmp_path / "a").write_bytes(content)
@@ -317,7 +304,6 @@ def test_jobs_do_not_change_the_bytes(tmp_path: Path, format: str) -> None:
 
 
 def test_nothing_is_replaced_where_all_inputs_are_skipped(tmp_path: Path) -> None:
-    """An empty shard never takes the place of a full one because its inputs cannot be read."""
     (tmp_path / "a").write_bytes(b"content")
     pack("des", tmp_path / "x.des", [tmp_path / "a"])
     before = (tmp_path / "x.des").read_bytes()

@@ -22,23 +22,19 @@ SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
 
 def saved(path: Path, *changes: Change, **more: object) -> Salvage:
-    """What is found in a file with some changes; nothing is written."""
     with FileSource(path) as file:
         return salvage(PatchedSource(file, changes), None, **more)  # type: ignore[arg-type]
 
 
 def whole(done: Salvage) -> dict[str | None, str]:
-    """The sha256 of what is whole, by its key."""
     return {one.key: one.sha256 for one in done.items if one.condition is Condition.WHOLE}
 
 
 def taken(done: Salvage) -> dict[str | None, str]:
-    """The sha256 of what can be taken out, whole or unchecked, by its key."""
     return {one.key: one.sha256 for one in done.items if one.sha256 and not one.raw}
 
 
 def without(done: Salvage) -> list[str]:
-    """The sha256 of what was found without a key."""
     return [one.sha256 for one in done.items if one.key is None and one.sha256]
 
 
@@ -46,7 +42,6 @@ def without(done: Salvage) -> list[str]:
 
 
 def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
-    """The header is gone: the hash function says where the index is. All is cut: lengths lead from object to object."""
     path = SAMPLES / "swh" / "small.shard"
     expected = whole(saved(path))
     assert len(expected) == 12
@@ -62,7 +57,7 @@ def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
 def test_swh_objects_that_the_budget_excludes_are_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: list[Change]
 ) -> None:
-    """Their sha256 was not computed: they are not called damaged."""
+    """They are not reported as damaged: their sha256 was not computed."""
     monkeypatch.setattr("shardcore.model.budget.Budget.left", property(lambda budget: 100 - budget.checked))
     with FileSource(SAMPLES / "swh" / "small.shard") as file:
         done = salvage(PatchedSource(file, changes), tmp_path / "out", format="swh")
@@ -71,7 +66,6 @@ def test_swh_objects_that_the_budget_excludes_are_left_out(
 
 
 def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
-    """The list of chunk hashes has a mark of its own: what is left of it still vouches for chunks."""
     path = SAMPLES / "xorb" / "chunks.xorb"
     size = path.stat().st_size
     good = set(whole(saved(path)).values())
@@ -85,7 +79,6 @@ def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
 
 
 def test_bloscpack_chunks_are_found_by_their_digests_without_a_header() -> None:
-    """Chunks say how long they are, and the digest that fits after them says that they are whole."""
     path = SAMPLES / "bloscpack" / "array.blp"
     expected = sorted(whole(saved(path)).values())
     done = saved(path, Change.overwrite(0, b"\xff" * 32))
@@ -99,7 +92,6 @@ def test_bloscpack_chunks_are_found_by_their_digests_without_a_header() -> None:
 
 
 def test_xorb_chunks_are_walked_without_the_info_block() -> None:
-    """After a damaged record the walk goes on at the next LZ4 frame; nothing vouches without an info block."""
     path = SAMPLES / "xorb" / "chunks.xorb"
     plain = saved(path)
     expected = set(whole(plain).values())
@@ -114,7 +106,6 @@ def test_xorb_chunks_are_walked_without_the_info_block() -> None:
 
 
 def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
-    """Entries say by their first payload where the index is; a file cut into it still gives its compressed payloads."""
     path = tmp_path / "20260101_00_0000.des"
     with shardcore.create(path, format="des", codec="zstd") as writer:
         for number in range(5):
@@ -131,7 +122,7 @@ def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
 
 
 def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -> None:
-    """Nobody knows where one ends: what stands between known frames is taken as it is, when it is asked for."""
+    """Their ends are unknown, so they are extracted on request only."""
     path = tmp_path / "20260101_00_0000.des"
     with shardcore.create(path, format="des") as writer:
         for number in range(3):
@@ -150,7 +141,6 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
-    """A sidecar has a sha256 for each content: without the index, and after bytes were lost, each is found by it."""
     path = tmp_path / "20260101_00_0000.des"
     contents = {f"uid-{number}": f"content {number} ".encode() * 9 for number in range(8)}
     with shardcore.create(path, format="des", codec=codec, sidecar=True) as writer:
@@ -170,7 +160,7 @@ def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
 
 
 def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
-    """A tombstone holds where the index is gone, too: the sidecar says where the content was."""
+    """The sidecar holds the tombstone where the index is lost."""
     path = tmp_path / "20260101_00_0000.des"
     contents = {uid: f"content {uid} ".encode() * 9 for uid in ("one", "two", "three")}
     with shardcore.create(path, format="des", codec="zstd", sidecar=True) as writer:
@@ -192,7 +182,6 @@ def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["raw", "gzip"])
 def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding: str) -> None:
-    """Without its shard index, a shard whose specification is known still gives every key: its indices are found."""
     spec = {
         "@type": "neuroglancer_uint64_sharded_v1",
         "preshift_bits": 0,
@@ -220,7 +209,6 @@ def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding
 
 @pytest.mark.parametrize(("keys", "bits"), [(5000, 1), (1024, 8)])
 def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Path, keys: int, bits: int) -> None:
-    """Every second minishard is lost to the shard index; with little work allowed, that is no success."""
     spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
     spec |= {"minishard_bits": bits, "minishard_index_encoding": "raw", "data_encoding": "raw"}
     shard = tmp_path / "0.shard"
@@ -237,7 +225,6 @@ def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Pa
 
 
 def test_mdb_recipes_need_neither_header_nor_footer() -> None:
-    """Records lead from one to the next: the recipe of every file is there without the footer, or the tag."""
     (path, *_) = sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))
     expected = {one.name: one.sha256 for one in saved(path).items}
     size = path.stat().st_size
@@ -251,7 +238,6 @@ def test_mdb_recipes_need_neither_header_nor_footer() -> None:
 
 
 def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> None:
-    """Whole things lie in the folder, unchecked ones below it; the report says what vouches for each."""
     path = tmp_path / "a.des"
     with shardcore.create(path, format="des") as writer:
         writer.add("../../evil", b"hello")
@@ -275,7 +261,6 @@ def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> N
 
 
 def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
-    """Bytes of no format are told as such; a data set is saved file by file."""
     with pytest.raises(UsageError, match="name one"):
         salvage(BytesSource(b"x" * 2000), None)
     pointer = tmp_path / "x.des"
@@ -288,7 +273,6 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [one.name for one in all_formats()])
 def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
-    """Magic numbers without end, lengths of all ones, zeros, and bombs: all come to an end."""
     bomb = gzip.compress(bytes(4 << 20), mtime=0)
     zbomb = zstandard.ZstdCompressor().compress(bytes(1 << 20))
     hostile = [

@@ -25,13 +25,11 @@ SHARDS = (
 
 
 def places(leads: Leads) -> list[tuple[int, int]]:
-    """Where the leads are."""
     return [(lead.span.start, lead.span.stop) for lead in leads.found]
 
 
 @pytest.mark.parametrize("sample", SHARDS)
 def test_something_leads_to_every_object(sample: str, data: Path) -> None:
-    """In every format some bytes lead to each object; each has a name and a sentence, and leads where it says."""
     with shardcore.open(data / sample) as shard:
         shard.load_index()
         for row in range(min(len(shard.objects), 12)):
@@ -52,7 +50,6 @@ def test_something_leads_to_every_object(sample: str, data: Path) -> None:
 
 
 def test_from_the_header_to_an_object(data: Path) -> None:
-    """The way back from a content: its slot, the displacement that chose the slot, and the fields of the header."""
     with shardcore.open(data / "swh/small.shard") as shard:
         before = leads_to(shard, Span("", 1200, 1201))
         assert (places(before), before.complete) == ([(48, 56)], False)

@@ -27,7 +27,6 @@ def quiet(done: int, total: int) -> None:
 
 
 def slow_find(data: bytes, pattern: Pattern) -> list[int]:
-    """The definition: compare at every place."""
     return [
         at
         for at in range(len(data) - pattern.size + 1)
@@ -48,7 +47,6 @@ def slow_find(data: bytes, pattern: Pattern) -> list[int]:
     ],
 )
 def test_hex_patterns(text: str, value: str, mask: str) -> None:
-    """Hex digits in any spelling; `?` is any half byte."""
     pattern = parse_hex(text)
     assert (pattern.value.hex(), pattern.mask.hex()) == (value, mask)
     assert parse_hex(str(pattern)) == pattern
@@ -56,7 +54,6 @@ def test_hex_patterns(text: str, value: str, mask: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "xx", "5g", "??", "?? ??", "00" * 5000])
 def test_what_is_no_pattern_is_refused(text: str) -> None:
-    """Odd digits, strange characters, wildcards only and endless patterns are a `UsageError`."""
     with pytest.raises(UsageError):
         parse_hex(text)
 
@@ -73,7 +70,6 @@ def test_what_is_no_pattern_is_refused(text: str) -> None:
     ],
 )
 def test_numbers(text: str, kind: str, order: str, value: str) -> None:
-    """Numbers become the bytes that a writer would write; a prefix in the text decides."""
     assert parse_number(text, kind, order).value.hex() == value
 
 
@@ -84,7 +80,7 @@ def test_numbers(text: str, kind: str, order: str, value: str) -> None:
     ),
 )
 def test_finding_agrees_with_the_definition(data: bytes, cells: list[tuple[int, int]]) -> None:
-    """Whatever the wildcards, exactly the places that fit are found, overlapping ones included."""
+    """Overlapping hits included."""
     if not any(mask for _, mask in cells):
         cells.append((1, 0xFF))
     pattern = Pattern(bytes(value & mask for value, mask in cells), bytes(mask for _, mask in cells))
@@ -93,7 +89,7 @@ def test_finding_agrees_with_the_definition(data: bytes, cells: list[tuple[int, 
 
 @pytest.mark.parametrize("text", ["00 00", "00", "00 ?? 00", "0? 00 00 00"])
 def test_very_many_hits_are_all_found(text: str) -> None:
-    """In a stretch of zeros the fast ways give way to the thorough one, without losing a hit."""
+    """A stretch of zeros makes the fast search fall back to the exhaustive one."""
     data = b"\x01" * 5 + bytes(4 * MANY) + b"\x01" * 5
     pattern = parse_hex(text)
     assert find_in(data, pattern).tolist() == slow_find(data, pattern)
@@ -101,13 +97,11 @@ def test_very_many_hits_are_all_found(text: str) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
-    """However a source is cut into chunks, each hit is found, and found once."""
     source = BytesSource(b"abcabcabcab" * 3)
     assert search(source, parse_text("abca"), quiet, chunk=chunk).offsets == (0, 3, 6, 11, 14, 17, 22, 25, 28)
 
 
 def test_progress_covers_the_source_and_stops_the_search() -> None:
-    """Progress is told per chunk up to the whole; `Cancelled` stops before the next chunk is read."""
     source = CountingSource(bytes(1000))
     told: list[tuple[int, int]] = []
     search(source, parse_hex("01"), lambda *args: told.append(args), start=500, chunk=100)
@@ -125,7 +119,6 @@ def test_progress_covers_the_source_and_stops_the_search() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 5, 100])
 def test_the_next_hit_and_the_one_before(chunk: int) -> None:
-    """Both directions go around the end, and say so."""
     source = BytesSource(b"..ab..ab..")
     pattern = parse_text("ab")
     assert (find_next(source, pattern, quiet, 2, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
@@ -148,7 +141,6 @@ def test_the_next_hit_and_the_one_before(chunk: int) -> None:
     ],
 )
 def test_a_number_is_tried_in_every_width_and_order(text: str, names: set[str]) -> None:
-    """Without a kind a number is searched in all widths that hold it and in both byte orders, and each has a name."""
     found = parse_numbers(text)
     assert names <= {pattern.name for pattern in found}
     assert [pattern.size for pattern in found] == sorted((pattern.size for pattern in found), reverse=True)
@@ -159,7 +151,6 @@ def test_a_number_is_tried_in_every_width_and_order(text: str, names: set[str]) 
     ("text", "names"), [("u16be:512", ["u16 big-endian"]), ("u8:5", ["u8"]), ("u32:1", ["u32 big-endian"])]
 )
 def test_a_number_that_says_its_kind_is_that(text: str, names: list[str]) -> None:
-    """A kind in the text leaves only its byte orders, where the text does not say that, too."""
     assert [pattern.name for pattern in parse_numbers(text)][: len(names)] == names
     assert {pattern.name.split()[0] for pattern in parse_numbers(text)} == {names[0].split()[0]}
     with pytest.raises(UsageError):
@@ -168,7 +159,7 @@ def test_a_number_that_says_its_kind_is_that(text: str, names: list[str]) -> Non
 
 @pytest.mark.parametrize("chunk", [3, 8, 100])
 def test_the_widest_number_is_told(chunk: int) -> None:
-    """The 32 and 16 bits inside of the 64 bits of a number are no hits of their own, whatever is read at a time."""
+    """The 32 and 16 bits inside a 64-bit number are not separate hits."""
     data = bytes(5) + (512).to_bytes(8, "big") + b"\x55" * 4 + (512).to_bytes(4, "little") + b"\x55"
     patterns = parse_numbers("512")
     hits = search(BytesSource(data), patterns, quiet, chunk=chunk)

@@ -13,7 +13,6 @@ from shardcore.shards.cache import LruCache, Once
 
 
 def test_made_once_however_many_ask() -> None:
-    """Eight threads ask at once: one makes, all get the same."""
     once: Once[object] = Once()
     started = threading.Barrier(8)
     made: list[int] = []
@@ -34,7 +33,6 @@ def test_made_once_however_many_ask() -> None:
 
 
 def test_a_failure_is_not_kept() -> None:
-    """The next one tries again."""
     once: Once[int] = Once()
     with pytest.raises(ZeroDivisionError):
         once.get(lambda: 1 // 0)
@@ -44,7 +42,7 @@ def test_a_failure_is_not_kept() -> None:
 
 
 def test_who_waits_can_be_stopped() -> None:
-    """Waiting for somebody else's work ends when the result is not wanted any more; the work goes on."""
+    """The work goes on for others that wait for it."""
     once: Once[int] = Once()
     begun, go = threading.Event(), threading.Event()
 
@@ -67,7 +65,6 @@ def test_who_waits_can_be_stopped() -> None:
 
 
 def test_what_was_used_last_is_kept() -> None:
-    """The least recently used values go when the bytes do not fit; a value larger than all room is kept alone."""
     cache: LruCache[str, str] = LruCache(10)
     for key in "abc":
         assert cache.put(key, key.upper(), 4) == key.upper()
@@ -82,7 +79,7 @@ def test_what_was_used_last_is_kept() -> None:
 
 
 def test_what_is_kept_first_stays() -> None:
-    """Of two that make a value for one key, both get the first; only that one can be dropped."""
+    """Of two threads that compute one key, both get the first value."""
     cache: LruCache[str, list[int]] = LruCache(2)
     first, second = [1], [2]
     assert cache.setdefault("a", first) is cache.setdefault("a", second) is first

@@ -19,7 +19,6 @@ A, B, C = b"one=first\ntwo=second\n", b"three=third\n", b"four=x\none=other\nbad
 
 
 def test_an_object_found_early_is_usable_early_and_late() -> None:
-    """A reference found before `load_index` reads the right object, before and after; so do ranges of it."""
     shards = line_set(a=A, b=B, c=C)
     early = shards.find("four")
     assert early.row == -1
@@ -35,7 +34,6 @@ def test_an_object_found_early_is_usable_early_and_late() -> None:
 
 
 def test_rows_are_those_of_the_members_in_turn() -> None:
-    """Columns, keys and references of the joined objects agree; `find_many` gives their rows, loaded or not."""
     shards = line_set(a=A, b=B, c=C)
     rows = shards.find_many(["three", "bad", "nobody", "two"])
     assert rows.tolist() == [2, 5, -1, 1]
@@ -50,7 +48,6 @@ def test_rows_are_those_of_the_members_in_turn() -> None:
 
 
 def test_empty_members_take_no_rows() -> None:
-    """Members without objects, first, last and in between, shift nothing."""
     shards = line_set(a=b"", b=A, c=b"", d=B, e=b"")
     shards.load_index()
     assert [shards.objects.ref(row).shard for row in range(3)] == ["b", "b", "d"]
@@ -62,7 +59,7 @@ def test_empty_members_take_no_rows() -> None:
 
 @pytest.mark.parametrize("damage", [BadMagic("no magic", span=Span("", 0, 4)), NotAShard("nothing")])
 def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
-    """Objects of the other members are found; a key that no readable member holds is damage, not absence."""
+    """A key that no readable shard holds is damage, not absence."""
     shards = line_set(a=damage, b=B, c=C)
     assert shards.read(shards.find("three")) == b"third"
     assert len(shards.find_all("three")) == 1
@@ -79,13 +76,12 @@ def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
 
 
 def test_a_lost_connection_is_not_skipped() -> None:
-    """Which of two equal keys is served must not depend on the network."""
+    """Which of two equal keys is returned must not depend on the network."""
     with pytest.raises(SourceError):
         line_set(a=SourceError("offline"), b=B).find("three")
 
 
 def test_members_that_failed_are_tried_again() -> None:
-    """Loading again opens what could not be opened before, and keeps the rest."""
     state = {"broken": True}
 
     def flaky() -> LineShard:
@@ -102,7 +98,6 @@ def test_members_that_failed_are_tried_again() -> None:
 
 
 def test_errors_of_members_have_their_place() -> None:
-    """An error while looking or reading names the member, once, however often it is raised."""
     shards = line_set(a=A, c=C + b"broken=\n")
     ref = shards.find("bad")
     for _ in range(3):
@@ -120,8 +115,6 @@ def test_errors_of_members_have_their_place() -> None:
 
 
 def test_long_work_can_be_cancelled_inside_a_member() -> None:
-    """`Cancelled` passes through loading and verifying."""
-
     def stop(done: int, total: int) -> None:
         if done:
             raise Cancelled
@@ -132,7 +125,6 @@ def test_long_work_can_be_cancelled_inside_a_member() -> None:
 
 
 def test_bytes_of_members() -> None:
-    """A member's name gives its bytes, tree, sections and colours; the data set itself has none."""
     shards = line_set(a=A, b=B)
     assert shards.bytes_of("a").read(0, 3) == b"one"
     assert shards.sections_of("b")[0].stop == len(B)
@@ -147,7 +139,6 @@ def test_bytes_of_members() -> None:
 
 
 def test_members_are_opened_once_and_in_parallel() -> None:
-    """Many threads that want a member wait for one opening; another member opens meanwhile."""
     opened: list[str] = []
     both = threading.Barrier(2, timeout=10)
 
@@ -164,7 +155,6 @@ def test_members_are_opened_once_and_in_parallel() -> None:
 
 
 def test_a_closed_data_set_stays_closed() -> None:
-    """Closing closes all members that were opened, and none is opened afterwards."""
     shards = line_set(a=A, b=B)
     member = shards.member("a")
     assert isinstance(member, LineShard)
@@ -177,7 +167,6 @@ def test_a_closed_data_set_stays_closed() -> None:
 
 
 def test_absent_keys_and_strange_members() -> None:
-    """A key that no member holds is absent; a member that does not exist is a mistake of the caller."""
     shards = line_set(a=A)
     with pytest.raises(KeyAbsent):
         shards.find("nobody")
@@ -192,7 +181,6 @@ def test_absent_keys_and_strange_members() -> None:
 
 
 def test_members_that_nobody_has_open_are_closed_again() -> None:
-    """Work with every member keeps none of them open, whatever their number, and gives results in their order."""
     opened: list[LineShard] = []
 
     def opener(name: str) -> LineShard:
@@ -222,7 +210,6 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
 
 
 def test_many_members_are_nodes_by_the_thousand() -> None:
-    """The tree of 2,500 members has three groups of files; the path to a byte leads through the right one."""
     opened: list[str] = []
 
     def line(name: str) -> LineShard:

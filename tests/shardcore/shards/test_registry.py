@@ -24,7 +24,6 @@ MAGICS = [b"SWHShard\0", b"blpk", b"HFRepoMetaData", b"XETBLOB", b"DES"]
 
 @given(st.binary(max_size=300), st.sampled_from([b"", *MAGICS]), st.booleans())
 def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool) -> None:
-    """Opening and recognising answer any bytes with a shard or a `ShardError`; a partial view is always there."""
     content = magic + data if first else data + magic
     for call in (shardcore.detect, shardcore.open):
         try:
@@ -45,7 +44,6 @@ def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool)
     ],
 )
 def test_an_option_does_not_override_a_magic(data: Path, name: str, sentence: str) -> None:
-    """A specification names the format of files that do not say it themselves; `format` is the caller's own word."""
     spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity"}
     spec |= {"minishard_bits": 0, "shard_bits": 0}
     for partial in (False, True):
@@ -56,7 +54,6 @@ def test_an_option_does_not_override_a_magic(data: Path, name: str, sentence: st
 
 
 def test_sources_of_others_stay_open(data: Path) -> None:
-    """A source that the caller gave is not closed when opening fails; one that `open` made is."""
     source = shardcore.FileSource(data / "swh/README.md")
     with source:
         with pytest.raises(NotAShard):
@@ -67,7 +64,6 @@ def test_sources_of_others_stay_open(data: Path) -> None:
 
 
 def test_recognising_reads_either_end_once(data: Path) -> None:
-    """All formats together look at the head and the tail of a file that nobody knows with few reads."""
     source = CountingSource(bytes(range(256)) * 2000)
     with pytest.raises(NotAShard):
         shardcore.detect(source)
@@ -75,7 +71,6 @@ def test_recognising_reads_either_end_once(data: Path) -> None:
 
 
 def fake(certainty: Certainty | None, name: str = "fake") -> Format:
-    """A format that is as sure as it is told to be."""
     verdict = None if certainty is None else Verdict(certainty, f"{name} says so")
     return Format(name, name, (), lambda probe: verdict, lambda probe, context: LineShard(probe.base.data))  # type: ignore[attr-defined]
 
@@ -94,7 +89,6 @@ def fake(certainty: Certainty | None, name: str = "fake") -> Format:
 def test_the_surest_format_wins(
     monkeypatch: pytest.MonkeyPatch, first: Certainty | None, second: Certainty | None, winner: str | None
 ) -> None:
-    """The surest verdict wins; when two are only partly sure nobody does, and both are named."""
     formats = {"a": fake(first, "a"), "b": fake(second, "b")}
     monkeypatch.setattr(registry, "FORMATS", ("a", "b"))
     monkeypatch.setattr(registry, "format_of", formats.__getitem__)
@@ -108,8 +102,6 @@ def test_the_surest_format_wins(
 
 
 def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a format could tell before it failed is shown with the error; without `partial` the error is raised."""
-
     def open_damaged(probe: Any, context: Any) -> Any:
         context.draft.add(shardcore.Section("head", shardcore.SectionRole.HEADER, 0, 4), fields={"x": 1})
         raise FormatError("broken", span=shardcore.Span("", 4, 5))
@@ -126,7 +118,7 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:
-    """Where a part of a mark is all there is, and its format refuses it, the file is no shard, not a damaged one."""
+    """The file is unrecognised, not damaged."""
     whole = (data / "swh/small.shard").read_bytes()
     almost = whole[:8] + b"\x01" + whole[9:]
     for call in (shardcore.detect, shardcore.open):
@@ -141,7 +133,6 @@ def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:
 
 
 def test_a_cut_file_with_half_its_marks_is_damaged(data: Path) -> None:
-    """A format that takes a part of its mark for its own says what is wrong with the rest."""
     cut = (data / "des/none.des").read_bytes()[:-20]
     with shardcore.open(cut, partial=True) as shard:
         assert shard.format == "des"
@@ -149,7 +140,7 @@ def test_a_cut_file_with_half_its_marks_is_damaged(data: Path) -> None:
 
 
 def test_a_directory_is_listed_once_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Formats that are asked what a folder is share one listing: one of very many files takes a second each."""
+    """Listing a folder of very many files takes about a second."""
     put(tmp_path, "2024-01-15_00_0000.des", shard(b"x", [entry(b"one", 8, 1, 0, 1)]))
     listed: list[str] = []
     scandir = os.scandir

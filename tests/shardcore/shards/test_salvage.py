@@ -8,7 +8,7 @@ from shardcore.shards.salvage import Covered
 
 
 def test_gaps_are_what_no_stretch_covers() -> None:
-    """Stretches in any order, over each other and empty, asked between additions, against a bitmap."""
+    """Compared with a bitmap; stretches overlap and come in any order."""
     chance = random.Random(5)
     for _ in range(200):
         covered, bits = Covered(), bytearray(60)

@@ -19,7 +19,6 @@ REF = ObjectRef("k", 0, ())
 
 
 def test_a_step_costs_what_was_read_since_the_last() -> None:
-    """Reads are counted to the step that follows them, over all sources, and once."""
     one, two = BytesSource(bytes(100)), BytesSource(bytes(100))
 
     def lookup(look: Look) -> ObjectRef:
@@ -41,8 +40,6 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
 
 
 def test_an_absent_key_ends_at_its_proof() -> None:
-    """The last step stays the one that proved it."""
-
     def lookup(look: Look) -> ObjectRef:
         look.step("Look", "The slot holds another key.")
         raise KeyAbsent("k")
@@ -55,8 +52,6 @@ def test_an_absent_key_ends_at_its_proof() -> None:
 
 @pytest.mark.parametrize("error", [BadMagic("no magic", span=Span("", 4, 8)), LimitExceeded("too long")])
 def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
-    """A lookup that damage ends says where."""
-
     def lookup(look: Look) -> ObjectRef:
         raise error
 
@@ -66,7 +61,6 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
 
 
 def test_every_format_explains_the_values_of_its_lookups() -> None:
-    """All shards and data sets of the formats have meanings for values; the contracts hold them to reasons, too."""
     for module in pkgutil.walk_packages(formats.__path__, "shardcore.formats."):
         importlib.import_module(module.name)
 

@@ -27,7 +27,6 @@ LAYERS = [
 
 
 def link(layers: object) -> str:
-    """The link of a state, as browsers escape it."""
     return VIEWER + quote(json.dumps({"layers": layers, "showSlices": False}))
 
 
@@ -35,7 +34,6 @@ FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer('it\'s "cells", 1_2', "
 
 
 def test_layers_with_precomputed_sources() -> None:
-    """One per precomputed source, with the address that opens it; other sources are left out."""
     assert layers_of(link(LAYERS)) == FOUND
 
 
@@ -51,13 +49,11 @@ def test_layers_with_precomputed_sources() -> None:
     ],
 )
 def test_links_without_layers(rest: str, words: str) -> None:
-    """A state that is elsewhere, broken, empty or hostile is an error of usage, in one sentence."""
     with pytest.raises(UsageError, match=words):
         shardcore.open(VIEWER + rest)
 
 
 def test_the_only_layer_is_opened(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A link with one layer is that layer, in the library and on the command line."""
     with RangeServer() as server:
         address = server.put_folder("/set", data / "neuroglancer" / "skeletons_murmur_gzip")
         only = link([{"type": "segmentation", "name": "cells", "source": f"precomputed://{address.rstrip('/')}"}])

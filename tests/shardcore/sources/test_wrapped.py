@@ -16,28 +16,19 @@ from shardcore.testing import CountingSource, SourceContract
 
 
 class TestConcat(SourceContract):
-    """Several parts, some of them empty."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """The data in five parts."""
         cuts = [0, 0, 7, 9000, 9000, len(self.data)]
         parts = [BytesSource(self.data[a:b]) for a, b in pairwise(cuts)]
         return ConcatSource(parts, "joined")
 
 
 class TestMetered(SourceContract):
-    """A counted source."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """The data, counted."""
         return MeteredSource(BytesSource(self.data))
 
 
 class TestPrefetched(SourceContract):
-    """A source whose ends are kept."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """The data, with both ends in memory."""
         source = PrefetchedSource(BytesSource(self.data), 512)
         source.head(10)
         source.read_last(10)
@@ -45,25 +36,18 @@ class TestPrefetched(SourceContract):
 
 
 class TestPrefetchedWhole(SourceContract):
-    """A source smaller than the guess."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """The data, all of it in memory."""
         source = PrefetchedSource(BytesSource(self.data))
         source.head(1)
         return source
 
 
 class TestKept(SourceContract):
-    """A source of which a stretch is in memory."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """The data, with a stretch of it kept."""
         return KeptSource(BytesSource(self.data), 5, self.data[5:300])
 
 
 def test_wrapped_sources_change_when_the_bytes_do() -> None:
-    """The identity of a part or a join follows that of the bytes underneath."""
     one, two = BytesSource(b"abcd"), BytesSource(b"abXd")
     assert ConcatSource([one, two], "j").identity != ConcatSource([two, two], "j").identity
     for wrap in (MeteredSource, PrefetchedSource, lambda base: KeptSource(base, 0, b"a")):
@@ -74,13 +58,11 @@ class HalfLoaded(BytesSource):
     """A source of which the even hundreds are loaded."""
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The even hundreds."""
         parts = ((max(start, at), min(stop, at + 100)) for at in range(0, self.size, 200))
         return tuple((a, b) for a, b in parts if a < b)
 
 
 def test_what_is_loaded_is_told_in_own_offsets() -> None:
-    """Parts and joins say what their sources have, in offsets of their own."""
     base = HalfLoaded(bytes(1000))
     joined = ConcatSource([base, BytesSource(bytes(50))], "j")
     assert joined.loaded(750, 1050) == ((800, 900), (1000, 1050))
@@ -90,7 +72,6 @@ def test_what_is_loaded_is_told_in_own_offsets() -> None:
 
 
 def test_costs_are_counted() -> None:
-    """Empty ranges and refused ones cost nothing; neighbours read at once count once."""
     source = MeteredSource(BytesSource(bytes(100_000)))
     source.read(5, 5)
     with pytest.raises(UsageError):
@@ -105,7 +86,7 @@ def test_costs_are_counted() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 500])
 def test_the_ends_are_read_once(size: int) -> None:
-    """With a guess of ten bytes, either end costs one read, whatever the size; a small file is read once."""
+    """Either end costs one read; a small file one in all."""
     data = bytes(n % 251 for n in range(size))
     base = CountingSource(data)
     source = PrefetchedSource(base, 10)

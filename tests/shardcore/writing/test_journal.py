@@ -44,7 +44,6 @@ def edited(path: Path) -> Path:
 
 
 def record(kind: int, start: int, size: int, data: bytes = b"") -> bytes:
-    """A record of a journal."""
     return struct.pack("<BQQ", kind, start, size) + data
 
 
@@ -82,7 +81,7 @@ PLANTS: dict[str, Plant] = {
 def test_a_planted_journal_changes_nothing_and_is_not_recommended(
     tmp_path: Path, plant: Plant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its digest fits, yet it names another file, or places that no edit overwrote: refused before a byte changes."""
+    """Its digest is valid, but it names another file or places that no edit changed."""
     path = tmp_path / "file"
     journal = edited(path)
     planted(journal, plant)
@@ -98,7 +97,7 @@ def test_a_planted_journal_changes_nothing_and_is_not_recommended(
 
 
 def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """File and journal restored from a backup have another inode: refused by name, and undone with `--trust`."""
+    """File and journal restored from a backup have another inode."""
     path = Path(shutil.copy(SMALL, tmp_path))
     before = path.read_bytes()
     assert run(["delete", str(path), KEY, "--yes"]) == 0
@@ -114,7 +113,7 @@ def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("what", ["fifo", "link", "folder", "other"])
 def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A FIFO, a link or another file called `FILE.undo` hangs nothing; edits refuse it by name and leave it alone."""
+    """Edits refuse it by name and leave it alone."""
     path = Path(shutil.copy(SMALL, tmp_path))
     journal = journal_of(path)
     target = tmp_path / "mine"
@@ -142,7 +141,6 @@ def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str, capsys:
 
 
 def test_edits_through_a_link_have_the_journal_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Edited through a link, the journal and the audit log lie beside the file itself; undo finds it by either name."""
     (tmp_path / "real").mkdir()
     (tmp_path / "links").mkdir()
     path = Path(shutil.copy(SMALL, tmp_path / "real"))
@@ -170,7 +168,7 @@ def test_edits_through_a_link_have_the_journal_of_the_file(tmp_path: Path, capsy
 def test_a_file_with_several_names_is_edited_only_when_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An edit under one name would be interrupted without a sign under the other: `--hard-links` allows it."""
+    """An interrupted edit would not be reported under the other name."""
     path = Path(shutil.copy(SMALL, tmp_path))
     os.link(path, tmp_path / "other")
     before = path.read_bytes()
@@ -195,7 +193,6 @@ class FailingSync:
         patch.setattr(os, "fsync", self)
 
     def __call__(self, descriptor: int) -> None:
-        """Fail, or sync."""
         if stat.S_ISDIR(os.fstat(descriptor).st_mode) == self._folders:
             self._left -= 1
             if self._left < 0:
@@ -206,7 +203,7 @@ class FailingSync:
 def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last sync of a journal fails: the error says that the edit is made; the same edit again adds nothing."""
+    """The last sync of the journal fails."""
     path = Path(shutil.copy(DATA / "bloscpack" / "append_grow.blp", tmp_path))
     more = tmp_path / "more"
     more.write_bytes(b"12345678" * 100)
@@ -223,7 +220,6 @@ def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal and the audit log of a private file are private, also while they are written."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     path.chmod(mode)
@@ -245,7 +241,7 @@ def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypat
 
 @pytest.mark.skipif(not ROOT, reason="only the superuser may give files away")
 def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
-    """A journal belongs to the owner of the file, to the superuser or to you; a new one gets the owner of the file."""
+    """Valid owners are that of the file, the superuser and you."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     os.chown(path, 1234, 1234)
@@ -262,7 +258,6 @@ def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """What grows beyond the room that there is is put back at once; no journal is left."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     code = """
@@ -291,7 +286,6 @@ for journal in (True, False):
 
 
 def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`undo --purge` lists, asks and removes every journal; nothing of the old bytes is left, the file stays."""
     path = tmp_path / "file"
     path.write_bytes(OLD + b"secret")
     for number in range(3):
@@ -311,7 +305,6 @@ def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
-    """What the file needs to be mended is not purged."""
     path = tmp_path / "file"
     journal = edited(path)
     journals._mark(journal, journals.BEGUN)
@@ -322,7 +315,7 @@ def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
 
 
 def test_an_edit_without_copies_leaves_a_mark_while_it_lasts(tmp_path: Path) -> None:
-    """Interrupted without old bytes, it cannot be undone, is told so, and the same edit run again finishes it."""
+    """Interrupted without the old bytes, it is finished by the same command."""
     path = Path(shutil.copy(SMALL, tmp_path))
     code = """
 import os, signal, sys
@@ -353,7 +346,6 @@ run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
 
 
 def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--audit` notes when, who, why and what; a link in the place of the log is refused before anything changes."""
     path = Path(shutil.copy(SMALL, tmp_path))
     told = ["--audit", "--reason", "GDPR", "--who", "me", "--ticket", "T-1"]
     assert run(["delete", str(path), KEY, "--yes", *told]) == 0
@@ -388,7 +380,6 @@ def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pyte
 
 
 def test_rekey_never_replaces_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also through a link, by another name of the file, and with `--force`: the shard stays as it is."""
     (sample,) = list((DATA / "mdb" / "cas" / "shard-cache").glob("*.mdb"))[:1]
     path = Path(shutil.copy(sample, tmp_path))
     before = path.read_bytes()

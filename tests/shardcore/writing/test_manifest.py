@@ -17,7 +17,6 @@ FACTS = (Option("meta", OptionType.JSON, "Metadata.", OptionPurpose.FACT),)
 
 
 def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any) -> list[InputItem]:
-    """The objects of a manifest with this text."""
     (where / "m.json").write_text(text, encoding="utf-8")
     manifest = ManifestReader(where / "m.json", facts, more.get("format", "des"))
     try:
@@ -27,7 +26,6 @@ def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any
 
 
 def test_json_lines(tmp_path: Path) -> None:
-    """A line has `path`, relative to the manifest, `key` and facts; empty lines and a byte order mark do not count."""
     first, second, third = items(
         tmp_path,
         '\ufeff{"path": "a/b.txt", "key": "k", "meta": {"x": 1}}\n\n{"path": "c"}\n'
@@ -53,7 +51,7 @@ OBJECTS = [
 
 @pytest.mark.parametrize("form", ["by line", "one line", "indented"])
 def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
-    """What `extract` writes is a manifest, however it is laid out: parts join their object, unused slots are none."""
+    """Parts are joined to their object; unused slots are skipped."""
     lines = ",\n  ".join(json.dumps(one) for one in OBJECTS)
     whole = {"uri": "x", "format": "des", "objects": OBJECTS}
     text = {
@@ -84,14 +82,12 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
-    """What is wrong is told with the number of its line, once."""
     with pytest.raises(UsageError, match=why) as caught:
         items(tmp_path, f'{{"path": "a"}}\n{line}\n')
     assert str(caught.value).count("line 2") == 1
 
 
 def test_what_is_no_manifest(tmp_path: Path) -> None:
-    """Other JSON, a manifest that was cut off, other bytes, and a file that is not there are errors of ours."""
     for text in ('{\n"a": 1\n}', '{\n "objects": [\n  {"path": "a"},\n'):
         with pytest.raises(UsageError):
             items(tmp_path, text)

@@ -19,7 +19,6 @@ MOST = 40 << 20
 
 
 def pieces() -> Iterator[bytes]:
-    """A long content."""
     piece = bytes(range(256)) * 4096
     return (piece for _ in range(LONG // len(piece)))
 
@@ -37,7 +36,6 @@ class Peak:
 
 
 def same(shard: Shard, key: str) -> bool:
-    """Whether the long content is there, without holding it."""
     return sum(map(len, shard.stream(shard.find(key)))) == LONG
 
 
@@ -46,7 +44,7 @@ def same(shard: Shard, key: str) -> bool:
     [("swh", {}), ("des", {}), ("des", {"threshold": "1G"}), ("des", {"threshold": "1G", "codec": "lz4"})],
 )
 def test_long_contents_are_streamed(tmp_path: Path, format: str, options: dict[str, Any]) -> None:
-    """A content that does not fit into memory is written, and so are objects after it."""
+    """The content does not fit in memory."""
     key = "ab" * 32
     with Peak() as peak, shardcore.create(tmp_path / "x.des", format=format, **options) as writer:
         writer.add(key, pieces())

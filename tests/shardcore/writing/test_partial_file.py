@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -29,7 +30,6 @@ class Server:
         self.began: list[int] = []
 
     def __call__(self, start: int) -> Iterator[bytes]:
-        """The content from an offset on."""
         self.began.append(start)
         for at in range(start, SIZE, PIECE):
             if at >= self.breaks:
@@ -46,24 +46,20 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def broken(out: Path, mark: str = MARK) -> Path:
-    """Breaks off in the middle; what is left."""
     with pytest.raises(RemoteError):
         write_kept(out, mark, SIZE, Server(SIZE // 2))
     return parts(out)[-1]
 
 
 def parts(out: Path) -> list[Path]:
-    """What is not complete."""
     return sorted(out.parent.glob(".*.part"))
 
 
 def records(out: Path) -> list[Path]:
-    """The records of the user."""
     return sorted((out.parents[1] / "state").rglob("*.json"))
 
 
 def goes_on(out: Path, mark: str = MARK) -> int:
-    """Completes the file, which has its content whatever was there; where reading began."""
     server = Server()
     assert write_kept(out, mark, SIZE, server) == (out, SIZE, hashlib.sha256(CONTENT).hexdigest())
     assert out.read_bytes() == CONTENT
@@ -72,7 +68,6 @@ def goes_on(out: Path, mark: str = MARK) -> int:
 
 
 def test_it_goes_on(out: Path) -> None:
-    """A second run reads the rest alone; nothing is left beside the file, nor in the state of the user."""
     broken(out)
     (record,) = records(out)
     assert record.stat().st_mode & 0o777 == 0o600
@@ -82,26 +77,29 @@ def test_it_goes_on(out: Path) -> None:
     assert not records(out)
 
 
+def test_names_are_not_known_before(out: Path) -> None:
+    """The name of a partial file cannot be computed from what is fetched."""
+    first = broken(out)
+    first.unlink()
+    assert broken(out).name != first.name
+
+
 def cut(left: Path) -> None:
-    """A byte is missing."""
     left.write_bytes(left.read_bytes()[:-1])
 
 
 def altered(left: Path) -> None:
-    """One byte is another."""
     data = bytearray(left.read_bytes())
     data[1000] ^= 1
     left.write_bytes(bytes(data))
 
 
 def replaced(left: Path) -> None:
-    """Another file has its name."""
     left.unlink()
     left.write_bytes(b"planted" * 1000)
 
 
 def linked(left: Path) -> None:
-    """A link has its name."""
     target = left.with_name("precious")
     target.write_bytes(left.read_bytes())
     left.unlink()
@@ -109,42 +107,47 @@ def linked(left: Path) -> None:
 
 
 def hard_linked(left: Path) -> None:
-    """It has a second name."""
     os.link(left, left.with_name("precious"))
 
 
 def fifo(left: Path) -> None:
-    """A FIFO has its name."""
     left.unlink()
     os.mkfifo(left)
 
 
 def folder(left: Path) -> None:
-    """A folder has its name."""
     left.unlink()
     left.mkdir()
 
 
 def gone(left: Path) -> None:
-    """Nothing has its name."""
     left.unlink()
 
 
 def device(left: Path) -> None:
-    """A link to a device has its name."""
     left.unlink()
     left.symlink_to("/dev/zero")
 
 
 @pytest.mark.parametrize("plant", [cut, altered, replaced, linked, hard_linked, fifo, folder, gone, device])
 def test_what_was_changed_is_not_trusted(out: Path, plant: Callable[[Path], None]) -> None:
-    """A file that is not what the last run left begins again, and nothing behind a link is written."""
+    """A file that is not what the last run left is fetched again."""
     left = broken(out)
     before = left.read_bytes()
     plant(left)
     assert goes_on(out) == 0
     precious = left.with_name("precious")
     assert not precious.exists() or precious.read_bytes() == before
+
+
+def test_files_in_the_folder_say_nothing(out: Path) -> None:
+    """Without a record of the user, no file in the folder is continued."""
+    for name in (f".object.{MARK[:12]}.part", f".object.{MARK[:12]}-1.part", ".object.0123456789ab.part"):
+        (out.parent / name).write_bytes(b"planted" * 100_000)
+    (out.parent / ".object.json").write_text(json.dumps({"part": parts(out)[0].name, "size": 700_000}))
+    planted = {path: path.read_bytes() for path in parts(out)}
+    assert goes_on(out) == 0
+    assert {path: path.read_bytes() for path in parts(out)} == planted
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,6 @@ def test_what_was_changed_is_not_trusted(out: Path, plant: Callable[[Path], None
     ],
 )
 def test_a_record_that_is_none(out: Path, text: str) -> None:
-    """A record that another program damaged is left out of account."""
     broken(out)
     (record,) = records(out)
     record.write_text(text)
@@ -172,7 +174,6 @@ def test_a_record_that_is_none(out: Path, text: str) -> None:
 
 
 def test_another_content_begins_again(out: Path) -> None:
-    """With another ETag, size or address nothing goes on, and the same under another name does not either."""
     left = broken(out)
     assert goes_on(out, hashlib.sha256(b"another ETag").hexdigest()) == 0
     assert parts(out) == [left]
@@ -181,7 +182,6 @@ def test_another_content_begins_again(out: Path) -> None:
 
 @pytest.mark.parametrize("error", [SourceChanged("replaced"), SourceError("full"), KeyboardInterrupt()])
 def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
-    """Only a server that stops answering leaves a file; its record goes with it."""
     broken(out)
     server = Server(0, error)
     with pytest.raises(type(error)):
@@ -192,7 +192,6 @@ def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
 
 
 def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
-    """What was noted before a run was killed is taken up; its bytes are compared with the note."""
     script = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"

@@ -38,7 +38,6 @@ class Replacing:
     new: ClassVar[dict[str, bytes]] = {f"{number % 4}/{number}": NEW + bytes([number]) for number in range(2, 8)}
 
     def prepared(self, target: Path) -> None:
-        """Brings the old data set back; files of others lie beside its own."""
         copy = target.parent / "copy"
         if not copy.exists():
             self.write(copy, self.old)
@@ -48,25 +47,20 @@ class Replacing:
         shutil.copytree(copy, target)
 
     def replace(self, target: Path) -> None:
-        """Replaces it."""
         self.write(target, self.new)
 
     def write(self, target: Path, contents: dict[str, bytes]) -> None:
-        """Writes a data set, over what is there."""
         with shardcore.create(target, format=self.format, folder=True, force=True) as writer:
             for key, data in contents.items():
                 writer.add(self.key_of(key), data, name=key, **self.facts(key))
 
     def key_of(self, name: str) -> str | None:
-        """The key of an object."""
         return None
 
     def facts(self, name: str) -> dict[str, object]:
-        """The facts of an object."""
         return {}
 
     def contents(self, target: Path) -> list[bytes]:
-        """The contents of all objects."""
         with shardcore.open(target, format=self.format) as shard:
             refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
             return sorted(shard.read(ref) for ref in refs if ref.kind not in shard.objects.inner_kinds)
@@ -95,7 +89,6 @@ class Replacing:
         return state if files == wanted else f"{state}-left-over:{sorted(set(files) ^ set(wanted))}".replace(" ", "")
 
     def named(self, found: list[bytes]) -> str:
-        """Whether contents are the old or the new ones."""
         wanted = {"old": sorted(self.old.values()), "new": sorted(self.new.values())}
         return next((name for name, contents in wanted.items() if contents == found), "mixture")
 
@@ -106,7 +99,6 @@ class ReplacingDes(Replacing):
     format = "des"
 
     def write(self, target: Path, contents: dict[str, bytes]) -> None:
-        """Writes a data set, over what is there."""
         with shardcore.create(
             target, format="des", folder=True, force=True, n_bits=4, date="2026-01-02", sidecar=True, max_bytes=20
         ) as writer:
@@ -120,7 +112,6 @@ class ReplacingMdb(Replacing):
     format = "mdb"
 
     def contents(self, target: Path) -> list[bytes]:
-        """Those of the full shards."""
         with shardcore.open(target / "xet/shard-cache", xorbs=str(target / "xet/xorbs/xorbs")) as shard:
             refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
             return sorted(shard.read(ref) for ref in refs if ref.kind not in shard.objects.inner_kinds)
@@ -139,7 +130,6 @@ class ReplacingNeuroglancer(Replacing):
     new: ClassVar[dict[str, bytes]] = {str(number): NEW + bytes([number]) for number in range(2, 8)}
 
     def write(self, target: Path, contents: dict[str, bytes]) -> None:
-        """Writes a data set, over what is there."""
         bits = 2 if contents is self.old else 1
         spec = {
             "@type": "neuroglancer_uint64_sharded_v1",
@@ -159,7 +149,7 @@ class ReplacingNeuroglancer(Replacing):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("cls", [Replacing, ReplacingDes, ReplacingMdb, ReplacingNeuroglancer])
 def test_killed_while_a_folder_is_replaced(tmp_path: Path, cls: type[Replacing]) -> None:
-    """A folder opens as the old or the new data set, or says that replacing was interrupted; the next run finishes."""
+    """The folder is the old or the new data set, or opening reports the interruption; the next run finishes."""
     outcomes = killed.at_moments(cls, "replace", tmp_path / "k/out", 40)
     assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
     assert "old" in outcomes
@@ -167,7 +157,6 @@ def test_killed_while_a_folder_is_replaced(tmp_path: Path, cls: type[Replacing])
 
 
 def interrupted(folder: Path) -> Path:
-    """A folder in which replacing was interrupted before the first file was moved."""
     (folder / "out").mkdir()
     (folder / "out/old.blp").write_bytes(b"old")
     prepared = folder / "out" / REPLACING
@@ -178,7 +167,6 @@ def interrupted(folder: Path) -> Path:
 
 
 def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command says what to run; that finishes it, and the folder opens again."""
     from shardcore.cli.program import run
 
     folder = tmp_path / "in"
@@ -222,7 +210,6 @@ def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
-    """Names that leave the folder, lead through links, or are none, move and remove nothing."""
     out = interrupted(tmp_path)
     (tmp_path / "victim").write_bytes(b"victim")
     (tmp_path / "else").mkdir()
@@ -242,7 +229,7 @@ def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path: Path) -> None:
-    """A sub-folder that is a link is refused while all old files are in place; nothing of the new ones stays."""
+    """All old files stay in place."""
     (tmp_path / "out").mkdir()
     (tmp_path / "else").mkdir()
     (tmp_path / "out/sub").symlink_to(tmp_path / "else")
@@ -258,7 +245,6 @@ def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path:
 
 
 def test_a_file_of_another_run_is_not_replaced_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that appears at the last moment stays, without `force`; nothing of the run that comes later is there."""
     from shardcore.writing import output as module
 
     (tmp_path / "out").mkdir()

@@ -24,12 +24,10 @@ from shardcore.writing.writer import pieces_of
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_file_appears_with_its_digest(tmp_path: Path) -> None:
-    """Nothing has the final name before `commit`; afterwards only the file is there, and its digest is told."""
     output = Output(tmp_path / "out")
     file = output.open()
     file.write(b"....world")
@@ -47,7 +45,7 @@ def test_a_file_appears_with_its_digest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "broken link"])
 def test_what_exists_is_refused_at_once(tmp_path: Path, kind: str) -> None:
-    """A target that is anything already is refused before anything is written, a link that leads nowhere included."""
+    """A link without target exists, too."""
     target = tmp_path / "out"
     if kind == "file":
         target.write_bytes(b"precious")
@@ -61,7 +59,6 @@ def test_what_exists_is_refused_at_once(tmp_path: Path, kind: str) -> None:
 
 
 def test_force_replaces_files_and_links_but_no_folders(tmp_path: Path) -> None:
-    """With `force` a file is replaced at once; of a link the link, not what it leads to; a folder never is."""
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "precious")
     (tmp_path / "file").write_bytes(b"old")
@@ -77,7 +74,6 @@ def test_force_replaces_files_and_links_but_no_folders(tmp_path: Path) -> None:
 
 
 def no_links(*names: object, **options: object) -> None:
-    """A file system without hard links."""
     raise PermissionError(1, "Operation not permitted")
 
 
@@ -85,7 +81,7 @@ def no_links(*names: object, **options: object) -> None:
 def test_a_file_that_came_meanwhile_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
-    """Somebody else's file that appears while we write stays, with and without hard links; so no trace is left."""
+    """With and without hard links."""
     if not links:
         monkeypatch.setattr(os, "link", no_links)
     output = Output(tmp_path / "out")
@@ -99,7 +95,6 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
 
 
 def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
-    """A data set that is new is under no final name before it is complete; then all is there, with its own counts."""
     output = Output(tmp_path / "set", folder=True)
     for name, count in (("_bigFiles/9f", 0), ("a/b/0.shard", 3), ("info", 0)):
         file = output.open(name)
@@ -118,7 +113,6 @@ def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
 
 
 def test_files_join_a_folder_that_is_there(tmp_path: Path) -> None:
-    """In an existing folder other files stay, and the same name is refused at once unless `force` is set."""
     (tmp_path / "set").mkdir()
     (tmp_path / "set/info").write_bytes(b"old")
     with pytest.raises(UsageError, match="exists"):
@@ -134,7 +128,6 @@ def test_files_join_a_folder_that_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("there", [False, True])
 def test_a_folder_given_up_leaves_nothing(tmp_path: Path, there: bool) -> None:
-    """Discarding removes files and the folders that were made for them, and no others."""
     if there:
         (tmp_path / "set").mkdir()
     output = Output(tmp_path / "set", folder=True)
@@ -146,13 +139,12 @@ def test_a_folder_given_up_leaves_nothing(tmp_path: Path, there: bool) -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../b", "", "a\\b"])
 def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
-    """A name that leaves the folder, or is none, is refused."""
     with pytest.raises(SourceError, match="plain relative name"):
         Output(tmp_path / "set", folder=True).open(name)
 
 
 def test_nothing_is_replaced_when_a_rename_is_impossible(tmp_path: Path) -> None:
-    """Files that replace others do so together: where one cannot get its name, all old ones stay."""
+    """Files that replace others do so together."""
     (tmp_path / "beside").write_bytes(b"old")
     output = Output(tmp_path / "out", force=True)
     output.open("beside").write(b"new")
@@ -166,7 +158,6 @@ def test_nothing_is_replaced_when_a_rename_is_impossible(tmp_path: Path) -> None
 
 
 def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system answers to creating, linking or renaming becomes a `SourceError`."""
     output = Output(tmp_path / "out")
     monkeypatch.setattr(os, "open", no_links)
     with pytest.raises(SourceError, match="not permitted"):
@@ -183,14 +174,13 @@ def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", ["no/such/folder/out", "x" * 300, "a\0b"])
 def test_impossible_targets_are_our_errors(tmp_path: Path, name: str) -> None:
-    """A target that cannot exist is an error of ours, and leaves nothing."""
     with pytest.raises(ShardError):
         Output(tmp_path / name).open()
     assert names(tmp_path) == []
 
 
 def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
-    """The finished file is as readable as the umask says; the umask itself is never changed."""
+    """The umask of the process is not changed."""
     code = f"""
 import os, threading, shardcore
 from shardcore.writing.output import Output
@@ -208,7 +198,6 @@ print(oct(os.stat({str(tmp_path / "out")!r}).st_mode & 0o777), sorted(seen))
 
 
 def test_killed_in_the_middle_nothing_has_the_final_name(tmp_path: Path) -> None:
-    """A process that is killed while it writes leaves no file under the final name, and the next one succeeds."""
     code = f"""
 import shardcore, sys
 writer = shardcore.create({str(tmp_path / "out.shard")!r}, format="swh")
@@ -229,7 +218,6 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("options", [{"no_such_option": 1}, {"seed": -1}, {"seed": "x"}])
 def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[str, object]) -> None:
-    """Wrong options are `UsageError`s, and no temporary file stays."""
     with pytest.raises(UsageError):
         shardcore.create(tmp_path / "out", format="swh", **options)
     assert names(tmp_path) == []
@@ -242,7 +230,6 @@ def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[s
     [b"\1\2\3\4", bytearray(b"\1\2\3\4"), memoryview(b"\1\2\3\4").cast("I"), memoryview(b"\1x\2x\3x\4x")[::2]],
 )
 def test_content_of_every_kind_is_its_bytes(tmp_path: Path, content: memoryview) -> None:
-    """Views count bytes, not items; views with gaps are closed up."""
     output = Output(tmp_path / "out")
     file = output.open()
     for piece in pieces_of(content):
@@ -253,7 +240,7 @@ def test_content_of_every_kind_is_its_bytes(tmp_path: Path, content: memoryview)
 
 
 def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who guesses the name of a temporary file and puts a link there gets an error; where it leads nothing changes."""
+    """The name of the temporary file was guessed."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     monkeypatch.setattr("os.urandom", bytes)
@@ -271,7 +258,7 @@ def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, m
 def test_many_files_are_durable_before_any_appears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
-    """Of many files none is synchronised by itself where the system has one call for all; else each is."""
+    """No file is synchronised by itself where one call does it for all."""
     order: list[str] = []
     sync = system._sync_file_system
     fsync, rename = os.fsync, Path.rename
@@ -309,7 +296,7 @@ def test_many_files_are_durable_before_any_appears(
 @pytest.mark.parametrize("size", [1000, temporary.LARGE])
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_file_with_other_bytes_than_were_written_does_not_appear(tmp_path: Path, size: int, folder: bool) -> None:
-    """Bytes that change between writing and reading back are an error; those before `prove` are not compared."""
+    """Bytes before `prove` are not compared."""
     for damaged in (True, False):
         output = Output(tmp_path / "out", folder=folder)
         file = output.open("a" if folder else "")
@@ -330,7 +317,6 @@ def test_a_file_with_other_bytes_than_were_written_does_not_appear(tmp_path: Pat
 
 
 def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large complete file has its digest after `commit`; when it cannot be read back, nothing appears."""
     data = bytes(range(256)) * (temporary.LARGE // 256)
     output = Output(tmp_path / "out")
     file = output.open()
@@ -353,7 +339,7 @@ def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_small_file_appears_complete_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is begun again where another run took it for a left-over; nothing of a failure stays, and nothing is lost."""
+    """It is written again when another run removed it as a left-over."""
     swept: list[str] = []
     lock = temporary.lock
 

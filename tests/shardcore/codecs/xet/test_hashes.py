@@ -14,7 +14,6 @@ ABC = "a8803506f7aff014f19aa9e9b79dc6455c49672570f96156071329698dd0284e"
 
 
 def test_chunk_hash_vectors() -> None:
-    """Chunk hashes equal the published vectors, as bytes and as text."""
     raw = chunk_hash(b"abc")
     assert raw.hex() == "14f0aff7063580a845c69db7e9a99af15661f9702567495c4e28d08d69291307"
     assert to_text(raw) == ABC
@@ -23,7 +22,7 @@ def test_chunk_hash_vectors() -> None:
 
 @given(st.binary(min_size=32, max_size=32))
 def test_text_form_both_ways(raw: bytes) -> None:
-    """Reading the text form gives the bytes back, and its first 16 digits are the truncated hash."""
+    """The first 16 digits are the truncated hash."""
     text = to_text(raw)
     assert from_text(text) == raw
     assert from_text(text.upper()) == raw
@@ -32,7 +31,6 @@ def test_text_form_both_ways(raw: bytes) -> None:
 
 @given(st.lists(st.binary(min_size=32, max_size=32), max_size=20))
 def test_many_texts_and_their_order(hashes: list[bytes]) -> None:
-    """Many hashes at once read as one by one, and their words sort as their texts do."""
     rows = as_rows(hashes)
     texts = to_texts(rows)
     assert texts == [to_text(raw) for raw in hashes]
@@ -42,34 +40,31 @@ def test_many_texts_and_their_order(hashes: list[bytes]) -> None:
 
 
 def test_base64_form() -> None:
-    """The rare base64url form of the raw bytes is understood, padded or not."""
     text = "FPCv9wY1gKhFxp236ama8VZh-XAlZ0lcTijQjWkpEwc"
     assert to_text(from_text(text)) == to_text(from_text(text + "=")) == ABC
 
 
 @pytest.mark.parametrize("text", ["", "abc", ABC[:-1], ABC + "0", ABC[:-1] + "g", " " + ABC[1:], "-" * 42, "+1" * 32])
 def test_what_is_not_a_hash(text: str) -> None:
-    """Anything but 64 hexadecimal digits or base64url of 32 bytes is refused."""
     with pytest.raises(UsageError, match="not a hash"):
         from_text(text)
 
 
 def test_root_of_two() -> None:
-    """The xorb of `abc` and `defg` has the published hash."""
     rows = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
     root = tree_root(rows, np.array([3, 4], dtype=np.uint64))
     assert to_text(root) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
 
 
 def test_root_of_twenty_four() -> None:
-    """Three levels of groups (6,3,3,7,4,1 / 4,2 / 2) give the published root."""
+    """Three levels of groups: 6, 3, 3, 7, 4, 1; 4, 2; 2."""
     rows = as_rows([chunk_hash(bytes([value])) for value in range(24)])
     root = tree_root(rows, np.arange(1, 25, dtype=np.uint64))
     assert to_text(root) == "a9a164d74812a2bb3996cc2245062282757fb36b718418fd5024ccf17e0a66b4"
 
 
 def test_sizes_that_overflow() -> None:
-    """Sizes whose sum 64 bits cannot hold are refused, not wrapped."""
+    """Sizes whose sum exceeds 64 bits are refused, not wrapped."""
     rows = as_rows([chunk_hash(b"abc")] * 2)
     with pytest.raises(UsageError, match="64 bits"):
         tree_root(rows, np.array([2**63, 2**63], dtype=np.uint64))

@@ -27,7 +27,6 @@ DEVICES = ["con", "NUL", "aux.txt", "COM1", "lpt9.tar.gz", "com\u00b9", "CONIN$"
 
 
 def safe(name: str) -> bool:
-    """Whether a name stays in its folder and is taken by the common systems."""
     return (
         0 < len(name.encode()) <= 255 - 20
         and not set(name) & set('/\\:*?"<>|\0')
@@ -48,7 +47,7 @@ odd_keys = st.one_of(
 
 @given(st.lists(odd_keys, max_size=40))
 def test_every_key_has_a_safe_name_of_its_own(keys: list[str]) -> None:
-    """For any keys the names are safe, and differ in every file system, whatever it takes for the same letter."""
+    """Names differ on every file system, whatever letters it takes as equal."""
     names = Names(["manifest.json"])
     given = [names.give(key) for key in keys]
     assert all(map(safe, given)), given
@@ -59,7 +58,7 @@ def test_every_key_has_a_safe_name_of_its_own(keys: list[str]) -> None:
 
 @pytest.mark.parametrize("key", [*DEVICES, "../../etc/passwd", "a/b", "", ".profile", "-x", "a\nb", "\u202etxt.exe"])
 def test_names_of_other_keys_follow_from_the_key(key: str) -> None:
-    """A cleaned name carries a digest of its key, and does not depend on what came before."""
+    """The name has a digest of the key, and does not depend on earlier names."""
     alone, late = Names(), Names()
     for other in ("x", "y/z", "con.txt"):
         late.give(other)
@@ -69,7 +68,6 @@ def test_names_of_other_keys_follow_from_the_key(key: str) -> None:
 
 
 def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
-    """Each object is a file with its content; damage stops only its own; the manifest tells the key of every file."""
     shard = LineShard(SHARD)
     refs = [shard.objects.ref(row) for row in range(6)]
     told: list[tuple[int, int]] = []
@@ -100,7 +98,6 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
 
 
 def test_files_that_are_there_stay(tmp_path: Path) -> None:
-    """Extracting again replaces nothing, unless forced; manifests get the next free number."""
     shard = LineShard(b"one=hello\n")
     ref = shard.find("one")
     (tmp_path / "one").write_bytes(b"precious")
@@ -114,7 +111,6 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
 
 
 def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
-    """A link with the name of an object is a file that exists; forced, it is replaced, and its target stays."""
     shard = LineShard(b"one=hello\n")
     (tmp_path / "outside").write_bytes(b"precious")
     (tmp_path / "out").mkdir()
@@ -128,7 +124,6 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_limits_hold_for_each_object(tmp_path: Path) -> None:
-    """An object over the limit leaves no file; the others come."""
     shard = LineShard(b"one=hello\ntwo=x\n")
     results = list(extract_objects(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
     assert ["limit" in r.error for r in results] == [True, False]
@@ -144,7 +139,6 @@ class PartShard(LineShard):
     """Lines whose contents have a second file, the content backwards, named as the key is."""
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """The content as `<key>.index`, the part as `<key>`."""
         return {"": f"{ref.key}.index", "backwards": f"{ref.key}"}
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -158,7 +152,6 @@ class PartShard(LineShard):
 
 
 def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
-    """A part is a file, a line and a row of the manifest of its own; damage of one does not stop the other."""
     shard = PartShard(b"one=abc\nbad=x\n../up=de\n")
     pieces: list[int] = []
     results = list(extract_objects(shard, map(shard.objects.ref, range(3)), tmp_path, each_piece=pieces.append))
@@ -185,14 +178,12 @@ class LostShard(LineShard):
     """Lines of which the later ones are on a server that is lost."""
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content of the first rows."""
         if ref.row >= 150:
             raise TimedOut("no answer")
         return super().stream(ref)
 
 
 def test_several_objects_are_written_at_a_time(tmp_path: Path) -> None:
-    """On several threads the files, their order, the manifest and what is wrong are those of one thread."""
     lines = [b"%s%d=%s\n" % (b"a/b/" if n % 3 else b"", n, b"!" if n % 50 == 7 else b"%d" % n) for n in range(300)]
     for kind in (LineShard, LostShard):
         found = []

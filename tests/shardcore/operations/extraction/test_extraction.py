@@ -15,7 +15,6 @@ KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
 
 def test_keys_choose(tmp_path: Path) -> None:
-    """Keys are text or bytes; an absent one raises before anything is written; no keys are none."""
     with shardcore.open(SMALL) as shard:
         (file,) = shardcore.extract(shard, tmp_path / "out", [bytes.fromhex(KEY)]).files
         assert Path(file.path).read_bytes() == shard[KEY]
@@ -31,7 +30,6 @@ def test_keys_choose(tmp_path: Path) -> None:
 
 
 def test_members_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    """A data set is extracted member by member; damaged ones are in `unreadable`."""
     where = tmp_path / "set"
     where.mkdir()
     for path in (SAMPLES / "des" / "archive").glob("*.des"):

@@ -39,7 +39,6 @@ FILES = {
 
 
 def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
-    """Everything, as the command line takes it."""
     shard.load_index()
     chosen = ExtractOptions(**options)
     kinds = outer_kinds(shard.objects)
@@ -48,7 +47,6 @@ def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
 
 
 def names(folder: Path) -> set[str]:
-    """Every file below a folder, relative, without manifests."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return {name for name in found if not name.startswith("manifest")}
 
@@ -65,7 +63,6 @@ def names(folder: Path) -> set[str]:
 def test_what_happens_to_files_that_exist(
     tmp_path: Path, conflict: Conflict, content: bytes, others: set[str], told: str
 ) -> None:
-    """Each policy does what it says, and the other objects come anyway."""
     (tmp_path / "one").write_bytes(b"mine")
     (tmp_path / "one (2)").write_bytes(b"mine, too")
     first, second = take(LineShard(PLAIN), tmp_path, conflict=conflict)
@@ -79,7 +76,6 @@ def test_what_happens_to_files_that_exist(
 
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, conflict: Conflict) -> None:
-    """A folder in the way stays with what is in it, and the target of a link stays as it is."""
     out = tmp_path / "out"
     (out / "one" / "in").mkdir(parents=True)
     (tmp_path / "target").write_bytes(b"precious")
@@ -92,7 +88,6 @@ def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, confli
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_a_second_run_of_each_format(data: Path, tmp_path: Path, name: str, conflict: Conflict) -> None:
-    """A second run into the same folder says of every file what became of it, and leaves the first manifest."""
     with shardcore.open(data / FILES[name], partial=True) as shard:
         first = [result for result in take(shard, tmp_path) if result.path]
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -109,7 +104,6 @@ def test_a_second_run_of_each_format(data: Path, tmp_path: Path, name: str, conf
 
 
 def test_paths_stay_paths(tmp_path: Path) -> None:
-    """With folders a plain relative path is one; what would leave the folder, or is no path, is one name."""
     keys = ["a/b/c.txt", "a/d", "top", "../up", "/etc/passwd", "a//b", "a/./b", "a/..", "CON/x", "a\\b"]
     shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
     results = take(shard, tmp_path / "out", folders=True)
@@ -125,7 +119,7 @@ def test_paths_stay_paths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keys", [("a", "a/b"), ("a/b", "a"), ("A/x", "a/x"), ("a/x", "A/y"), ("x/ß", "x/SS")])
 def test_files_and_folders_of_one_name(tmp_path: Path, keys: tuple[str, ...]) -> None:
-    """A file and a folder of one name, or two that differ in case only, both come out, on any file system."""
+    """A file and a folder of one name, or names that differ in case only, are both extracted."""
     shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
     results = take(shard, tmp_path, folders=True)
     assert not any(result.error for result in results)
@@ -139,7 +133,6 @@ paths = st.lists(st.text(alphabet="aAäß./~ \\\0con", max_size=12), max_size=30
 
 @given(paths)
 def test_every_path_is_safe(keys: list[str]) -> None:
-    """For any keys each part of a path is a safe name, and no file is a folder of another."""
     giver = Names(["manifest.json"], folders=True)
     made = [giver.give(key) for key in keys]
     assert all(safe(part) for name in made for part in name.split("/"))
@@ -150,7 +143,6 @@ def test_every_path_is_safe(keys: list[str]) -> None:
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    """Nothing is written through a link that has the name of a folder; a file in its place stays."""
     out = tmp_path / "out"
     out.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -167,7 +159,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("swapped", ["out", "out/d"])
 def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, swapped: str) -> None:
-    """The top folder and one inside it are replaced by a link after the first object: nothing gets to its target."""
+    """The folder is replaced by a link after the first object."""
     if sys.platform != "linux":
         pytest.skip("no paths to folders that are held open")
     (tmp_path / "elsewhere/d").mkdir(parents=True)
@@ -190,7 +182,6 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, 
 
 
 def test_endings_from_contents(tmp_path: Path) -> None:
-    """Names without an ending get that of their content; others stay."""
     shard = LineShard(b'page=%PDF-1.7\nnote=hello\nfacts={"a": 1}\nkept.dat=%PDF-\nv1.2=%PDF-\n')
     assert [Path(r.path).name for r in take(shard, tmp_path / "a", guess_extension=True)] == [
         "page.pdf",
@@ -214,13 +205,10 @@ def test_endings_from_contents(tmp_path: Path) -> None:
     ],
 )
 def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
-    """As usual, all, none, or the one that is named."""
-
     class TwoParts(PartShard):
         """A part with a file name, and one without."""
 
         def read_part(self, ref: ObjectRef, part: str, *, limit: int = 1000) -> bytes:
-            """Something."""
             return part.encode()
 
     shard = TwoParts(b"one=abc\n")
@@ -231,7 +219,7 @@ def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
 
 
 def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> None:
-    """What a shard is read with and does not state itself goes along: its specification, or the info that has it."""
+    """The specification or `info` with which the shard was read."""
     for name in ("bare_shard", "volume/4_4_40"):
         (path,) = sorted((data / "neuroglancer" / name).glob("0.shard"))
         with shardcore.open(path) as shard:

@@ -13,14 +13,12 @@ from shardcore.operations.extraction.files import ending_of
 
 
 def saved(array: np.ndarray) -> bytes:
-    """An array as `numpy.save` writes it."""
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
 
 
 def zipped() -> bytes:
-    """A zip file with one member."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a", "b")
@@ -57,5 +55,4 @@ def zipped() -> bytes:
     ],
 )
 def test_whole_contents(content: bytes, ending: str) -> None:
-    """What a content is says its ending; where nothing speaks for one there is none."""
     assert ending_of(content, whole=True) == ending

@@ -38,27 +38,22 @@ class Served(SourceContract):
             yield
 
     def make(self) -> RangeServer:
-        """The server."""
         raise NotImplementedError
 
 
 class TestHttpSource(Served):
     def make(self) -> RangeServer:
-        """A web server."""
         return RangeServer()
 
     def opened(self, tmp_path: Path) -> Source:
-        """Over HTTP."""
         return _file(self.server.put("/a/data.bin", self.data))
 
 
 class TestS3Source(Served):
     def make(self) -> RangeServer:
-        """A store."""
         return StoreServer()
 
     def opened(self, tmp_path: Path) -> Source:
-        """Out of a bucket."""
         self.server.put("/bucket/a/data.bin", self.data)
         options = RemoteOptions(endpoint_url=self.server.url, addressing="path", anonymous=True)
         return _file("s3://bucket/a/data.bin", options)
@@ -66,13 +61,11 @@ class TestS3Source(Served):
 
 class TestWholeSource(Served):
     def make(self) -> RangeServer:
-        """A web server that knows no ranges."""
         server = RangeServer()
         server.behave(ranges=False)
         return server
 
     def opened(self, tmp_path: Path) -> Source:
-        """Read whole."""
         return _file(self.server.put("/a/data.bin", self.data))
 
 
@@ -83,7 +76,6 @@ def _file(address: str, options: RemoteOptions | None = None, tape: RequestLog |
 
 
 def test_nothing_is_asked_for_twice(server: RangeServer) -> None:
-    """Many threads that want the same stretch share one request; what is here is not asked for again."""
     with _file(server.put("/big", BIG)) as source, ThreadPoolExecutor(8) as pool:
         server.log.clear()
         parts = list(pool.map(lambda _: source.read(200_000, 300_000), range(16)))
@@ -95,7 +87,6 @@ def test_nothing_is_asked_for_twice(server: RangeServer) -> None:
 
 
 def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: RangeServer) -> None:
-    """Ranges up to 64 KiB apart are fetched as one; of others, several are on the way at once."""
     with _file(server.put("/big", BIG)) as source:
         server.log.clear()
         near = [(100_000, 100_010), (120_000, 120_010), (180_000, 180_010)]
@@ -109,7 +100,6 @@ def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: Rang
 
 
 def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
-    """A read that is cancelled returns at once, and the transfer is ended; a later read gets the bytes."""
     address = server.put("/big", BIG)
     with _file(address) as source:
         server.latency = 60.0
@@ -129,7 +119,6 @@ def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
 
 
 def test_a_changed_object_is_told_and_never_mixed(server: RangeServer) -> None:
-    """When the object is another one, reads fail; what was read before stays what it was. Opened anew, it is read."""
     address = server.put("/big", BIG)
     with _file(address) as source:
         server.put("/big", Held(BIG[::-1]))
@@ -143,7 +132,7 @@ def test_a_changed_object_is_told_and_never_mixed(server: RangeServer) -> None:
 
 
 def test_what_is_wanted_soonest_comes_first() -> None:
-    """A free thread takes what is on the screen before what is only scanned."""
+    """What is on the screen goes before what is only scanned."""
     workers, order, gate = Workers(1), [], threading.Event()
     workers.submit(ReadPriority.SCREEN, gate.wait)
     done = threading.Event()
@@ -156,7 +145,7 @@ def test_what_is_wanted_soonest_comes_first() -> None:
 
 
 def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
-    """Whoever calls a transfer off is done with its connection before that one is let go to serve somebody else."""
+    """A cancelled transfer must not end a connection that was given to another one."""
     flight, order = RangeRequest(0, 10, ReadPriority.SCAN, ReadPurpose.PAYLOAD), list[str]()
 
     class Carried:
@@ -173,7 +162,6 @@ def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
 
 
 def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
-    """What was asked before anybody knew what the bytes are is named later; requests for other files are left alone."""
     tape, asked = RequestLog(), list[int]()
     for address, start in (("a", 0), ("a", 9), ("b", 0)):
         tape.add(Request(0.0, "GET", address, start, start + 1, ReadPurpose.INDEX))
@@ -189,7 +177,6 @@ def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
 
 
 def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
-    """Whoever reads from one end to the other in small steps pays few requests, and no more than twice the bytes."""
     with _file(server.put("/big", BIG)) as source:
         for start in range(0, 900_000, 5000):
             assert source.read(start, start + 5000) == BIG[start : start + 5000]
@@ -198,7 +185,6 @@ def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
 
 
 def test_folders_of_stores_list_all_pages() -> None:
-    """A listing has every page, files and folders, relative to the folder; one page is one request."""
     with StoreServer() as server:
         for number in range(2500):
             server.put(f"/bucket/data/f{number:04}", b"x" * (number % 7))
@@ -217,7 +203,6 @@ def test_folders_of_stores_list_all_pages() -> None:
 
 
 def test_blocks() -> None:
-    """The cache never holds more than its limit, drops what was not used for longest, and never overlaps."""
     cache = BlockCache(100)
     cache.put("a", 0, bytes(40))
     cache.put("a", 20, b"x" * 60)

@@ -25,7 +25,6 @@ SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
 
 @pytest.fixture
 def flags(s3: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The flags that reach the store; its credentials are in the environment, as usual."""
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
     return ["--endpoint-url", s3.endpoint, "--addressing", "path"]
@@ -33,7 +32,6 @@ def flags(s3: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def client(s3: Place) -> Iterator[Any]:
-    """A client, to look at what became of it."""
     one = s3.client()
     yield one
     one.close()
@@ -46,7 +44,6 @@ def _keys(client: Any, bucket: str, prefix: str) -> list[str]:
 def test_commands_write_to_a_bucket(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """pack, convert and extract write there, tell the addresses, and replace nothing unless --force is given."""
     (tmp_path / "a.txt").write_bytes(b"hello")
     pack = ["pack", "swh", "s3://shards/up/x.shard", str(tmp_path / "a.txt"), *flags]
     assert run(pack) == 0
@@ -68,7 +65,6 @@ def test_commands_write_to_a_bucket(
 def test_a_lost_answer_to_the_last_request_is_no_failure(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a multipart upload was completed and the answer was lost, the next attempt finds the object there."""
     monkeypatch.setattr(upload, "PART", 5 << 20)
     monkeypatch.setattr("shardcore.sources.remote.session.FIRST_PAUSE", 0.001)
     (tmp_path / "big").write_bytes(random.Random(3).randbytes(11 << 20))
@@ -93,7 +89,6 @@ def test_a_lost_answer_to_the_last_request_is_no_failure(
 def test_large_files_go_in_parts_and_leave_nothing_when_they_fail(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts are put together at the end; when that fails, what was sent is taken back."""
     monkeypatch.setattr(upload, "PART", 5 << 20)
     data = random.Random(1).randbytes(11 << 20)
     (tmp_path / "big").write_bytes(data)
