@@ -16,6 +16,7 @@ from shardcore.errors import LimitExceeded, NotAShard, Remedy
 from shardcore.model.number_words import long_size
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
+from tests.hostile.neuroglancer import SHARDING
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -184,15 +185,7 @@ def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.Cap
 
 
 def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
-        "hash": "identity",
-        "minishard_bits": 1,
-        "shard_bits": 4,
-        "minishard_index_encoding": "raw",
-        "data_encoding": "raw",
-    }
+    spec = SHARDING | {"minishard_bits": 1, "shard_bits": 4}
     assert run(["locate", "neuroglancer", "5", "-O", f"spec={json.dumps(spec)}", "--json"]) == 0
     assert "2.shard" in json.dumps(told(capsys))
     for wrong in (

@@ -25,6 +25,7 @@ from shardcore.codecs.pictures import decode_picture, encode_png
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.operations.content.archives import PEEK, expand
 from shardcore.operations.content.recognise import content_of
+from tests.hostile.neuroglancer import SHARDING
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -60,13 +61,7 @@ def npy(array: np.ndarray[Any, Any]) -> bytes:
     return target.getvalue()
 
 
-SPEC = json.dumps(
-    {
-        "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
-        "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw",
-    }
-)  # fmt: skip
-"""A sharding specification of one minishard."""
+SPEC = json.dumps(SHARDING)
 
 
 class CountedFile(shardcore.FileSource):

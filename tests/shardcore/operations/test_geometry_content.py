@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from shardcore.cli import program
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, mesh_level
 from shardcore.operations.content.scene import scene_of
 from shardcore.operations.content.shade import DOT, LINE, Camera, shade
+from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
 from tests.samples.shapes import VOXEL
@@ -103,17 +103,13 @@ def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
     info = {**ANNOTATION_INFO, "annotation_type": kind}
     values = b"".join(row(number)[12 if kind == "POINT" else 0 :] for number in range(count))
     data = count.to_bytes(8, "little") + values + b"".join(at.to_bytes(8, "little") for at in range(count))
-    sharding: dict[str, Any] = {
-        "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
-        "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw",
-    }  # fmt: skip
     info |= {
         "@type": "neuroglancer_annotations_v1",
         "by_id": {"key": "by_id"},
-        "relationships": [{"id": "pre", "key": "pre", "sharding": sharding}],
+        "relationships": [{"id": "pre", "key": "pre", "sharding": SHARDING}],
     }
     (folder / "pre").mkdir()
-    with shardcore.create(folder / "pre", format="neuroglancer", spec=sharding, info=False) as writer:
+    with shardcore.create(folder / "pre", format="neuroglancer", spec=SHARDING, info=False) as writer:
         writer.add("3", data)
     (folder / "info").write_text(json.dumps(info))
     with shardcore.open(folder / "pre") as shard:

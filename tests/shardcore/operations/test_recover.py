@@ -17,6 +17,7 @@ from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
+from tests.hostile.neuroglancer import SHARDING
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
@@ -182,15 +183,7 @@ def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["raw", "gzip"])
 def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding: str) -> None:
-    spec = {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
-        "hash": "identity",
-        "minishard_bits": 2,
-        "shard_bits": 0,
-        "minishard_index_encoding": encoding,
-        "data_encoding": "gzip",
-    }
+    spec = SHARDING | {"minishard_bits": 2, "minishard_index_encoding": encoding, "data_encoding": "gzip"}
     shard = tmp_path / "0.shard"
     with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
         for key in range(20):
@@ -209,8 +202,7 @@ def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding
 
 @pytest.mark.parametrize(("keys", "bits"), [(5000, 1), (1024, 8)])
 def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Path, keys: int, bits: int) -> None:
-    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
-    spec |= {"minishard_bits": bits, "minishard_index_encoding": "raw", "data_encoding": "raw"}
+    spec = SHARDING | {"minishard_bits": bits}
     shard = tmp_path / "0.shard"
     with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
         for key in range(keys):

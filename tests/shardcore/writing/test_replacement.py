@@ -20,6 +20,7 @@ from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing.output import Output
 from shardcore.writing.replacement import FILES, LIST
 from shardcore.writing.temporary_names import REPLACING
+from tests.hostile.neuroglancer import SHARDING
 
 OLD, NEW = b"old content that has to go", b"new"
 
@@ -131,13 +132,7 @@ class ReplacingNeuroglancer(Replacing):
 
     def write(self, target: Path, contents: dict[str, bytes]) -> None:
         bits = 2 if contents is self.old else 1
-        spec = {
-            "@type": "neuroglancer_uint64_sharded_v1",
-            "hash": "identity",
-            "preshift_bits": 0,
-            "minishard_bits": 0,
-            "shard_bits": bits,
-        }
+        spec = SHARDING | {"shard_bits": bits}
         with shardcore.create(
             target, format="neuroglancer", folder=True, force=True, spec=spec, kind="skeleton"
         ) as writer:
