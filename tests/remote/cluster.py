@@ -9,8 +9,6 @@ from pathlib import Path
 from shardcore.errors import BadChecksum
 from shardcore.shards.shard import Shard
 
-ROOT = Path(__file__).parents[2]
-
 
 def object_count(shard: Shard) -> int:
     """Count the objects of a shard."""

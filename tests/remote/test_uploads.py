@@ -16,6 +16,8 @@ from tests.remote.faults import CODES, FaultProxy, Lost, Refuse
 from tests.remote.s3 import Place
 from tests.remote.serving import Request
 
+Capture = pytest.CaptureFixture[str]
+
 COUNT = 24
 
 
@@ -65,9 +67,7 @@ def methods(proxy: FaultProxy) -> Counter[str]:
 
 
 @pytest.mark.thorough
-def test_skip_is_decided_by_one_listing(
-    shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_skip_is_decided_by_one_listing(shard: Path, proxy: FaultProxy, client: Any, capsys: Capture) -> None:
     extract = ["extract", str(shard), "s3://shards/skip/", *flags(proxy)]
     assert run(extract) == 0
     first, second, *others = sorted(keys(client, "skip/"))
@@ -85,9 +85,7 @@ def test_skip_is_decided_by_one_listing(
     assert client.get_object(Bucket="shards", Key="skip/manifest-2.json")
 
 
-def test_a_line_is_printed_after_its_put(
-    shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_is_printed_after_its_put(shard: Path, proxy: FaultProxy, client: Any, capsys: Capture) -> None:
     """When an upload is refused, each printed line is of an object that was uploaded."""
     with shardcore.open(shard) as opened:
         opened.load_index()
@@ -123,12 +121,7 @@ def test_an_answer_that_was_lost_is_no_conflict(shard: Path, proxy: FaultProxy, 
 
 @pytest.mark.parametrize("force", [False, True])
 def test_a_store_without_conditional_writes_is_named_at_once(
-    shard: Path,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    force: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    shard: Path, proxy: FaultProxy, tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """501 to a condition is reported without another attempt; `--force` writes without it."""
     monkeypatch.setitem(CODES, "NotImplemented", (501, "A header is not implemented."))
@@ -146,14 +139,8 @@ def test_a_store_without_conditional_writes_is_named_at_once(
     assert methods(proxy)["PUT"] <= (COUNT + 1 if force else 16)
 
 
-def large(tmp_path: Path) -> Path:
-    path = tmp_path / "large"
-    path.write_bytes(random.Random(2).randbytes(11 << 20))
-    return path
-
-
 def test_what_killed_programs_left_is_told_and_cleared(
-    proxy: FaultProxy, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    proxy: FaultProxy, client: Any, tmp_path: Path, capsys: Capture
 ) -> None:
     """The next write there reports unfinished uploads; they are listed and aborted, others stay."""
     for key in ("left/a", "left/b", "other/c"):

@@ -20,6 +20,8 @@ from shardcore.model.objects import State
 from shardcore.shards import opening
 from tests.shardcore.toy import LineShard, line_set
 
+Capture = pytest.CaptureFixture[str]
+
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 A = hashlib.sha256(b"a").hexdigest()
 ROW = ["key", "kind", "state", "size", "stored_size", "start", "stop", "codec", "shard"]
@@ -36,7 +38,7 @@ def expected(data: Path) -> list[str]:
         return [key for key in shard.objects.keys if key is not None]
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+def lines(capsys: Capture) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -48,7 +50,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return shards
 
 
-def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: Capture) -> None:
     assert run(["ls", small, "--json"]) == 0
     rows = lines(capsys)
     assert [list(row) for row in rows] == [ROW] * 12
@@ -61,9 +63,7 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
     ]
 
 
-def test_ls_lists_what_can_be_had(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ls_lists_what_can_be_had(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """Each key that `ls` lists can be extracted; tombstoned rows need `--all` or `--deleted`."""
     store = str(data / "des" / "sidecar")
     live, dead = ["live"], ["tombstoned"]
@@ -81,7 +81,7 @@ def test_ls_lists_what_can_be_had(
     assert [row["state"] for row in lines(capsys) if "sha256" not in row] == ["tombstoned"]
 
 
-def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_tells_digests(small: str, capsys: Capture) -> None:
     assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
     assert all(row["sha256"] == row["key"] for row in lines(capsys))
     assert run(["ls", small, "--digest", "sha256"]) == 0
@@ -91,7 +91,7 @@ def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["ls", small, "--kind", "xorb"]) == 2
 
 
-def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: Capture) -> None:
     opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n\xff\xfe=raw\nline\tbreak=x\n")
     assert run(["ls", "x", "--json", "--digest", "sha256"]) == 1
     good, bad, raw, odd = lines(capsys)
@@ -103,7 +103,7 @@ def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: py
     assert "line\\tbreak" in capsys.readouterr().out
 
 
-def test_ls_over_a_data_set(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_over_a_data_set(opened: dict[str, Any], capsys: Capture) -> None:
     opened["good"] = lambda: line_set(a=b"one=1\n", b=b"two=22\n")
     opened["bad"] = lambda: line_set(a=NotAShard("no shard"), b=b"two=22\n")
     assert run(["ls", "good", "--json"]) == 0
@@ -129,7 +129,7 @@ def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytes
     assert capfdbinary.readouterr().out == contents[0][:5]
 
 
-def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: Capture) -> None:
     opened["x"] = lambda: LineShard(b"long=0123456789\n")
     for more in ([], ["-o", str(tmp_path / "x")], ["--range", "0:9"]):
         assert run(["get", "x", "long", "--limit-bytes", "8", *more]) == 3
@@ -176,7 +176,7 @@ def test_get_over_a_link(small: str, tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
-def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: Capture) -> None:
     device = tmp_path / "device"
     device.symlink_to("/dev/null")
     assert run(["pack", "swh", str(device), small, "--force"]) == 2
@@ -185,7 +185,7 @@ def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: py
     assert device.readlink() == Path("/dev/null")
 
 
-def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     assert run(["get", small, A, "-o", str(out)]) == 0
     assert out.read_bytes() == b"a"
@@ -199,7 +199,7 @@ def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys
 
 
 def test_keys_from_a_file(
-    opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
 ) -> None:
     """One key per line, as it is or as a JSON string."""
     odd = "tab\t and \x00"
@@ -220,9 +220,7 @@ def test_keys_from_a_file(
     assert run(["get", "x", "--keys", "a\0b"]) == 4
 
 
-def test_plain_lines_are_keys_as_they_are(
-    opened: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_lines_are_keys_as_they_are(opened: dict[str, Any], tmp_path: Path, capfd: Capture) -> None:
     texts = [" blank ", "5", "null", "[1]", "file:x", 'a"b', "{}", "a\x1cb", "-odd"]
     opened["x"] = lambda: LineShard("".join(f"{text}=<{n}>\n" for n, text in enumerate(texts)).encode())
     keys = tmp_path / "keys"
@@ -231,9 +229,7 @@ def test_plain_lines_are_keys_as_they_are(
     assert capfd.readouterr().out == "".join(f"<{number}>" for number in range(len(texts)))
 
 
-def test_extract_everything(
-    small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_extract_everything(small: str, expected: list[str], tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     assert run(["extract", small, str(out), "--json"]) == 0
     rows = lines(capsys)
@@ -250,7 +246,7 @@ def test_extract_everything(
     assert run(["extract", small, str(out), "--force"]) == 0
 
 
-def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: Capture) -> None:
     assert run(["extract", small, str(tmp_path / "a"), A]) == 0
     assert (tmp_path / "a" / A).read_bytes() == b"a"
     capsys.readouterr()
@@ -262,7 +258,7 @@ def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: p
     assert run(["extract", small, small]) == 4
 
 
-def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_contents(data: Path, tmp_path: Path, capsys: Capture) -> None:
     source = str(data / "bloscpack/meta_0.blp")
     with shardcore.open(source) as shard:
         whole = shard.read(shard.find("all"))
@@ -287,12 +283,7 @@ def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_how_to_extract(
-    opened: dict[str, Any],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    more: list[str],
-    code: int,
-    names: set[str],
+    opened: dict[str, Any], tmp_path: Path, capsys: Capture, more: list[str], code: int, names: set[str]
 ) -> None:
     opened["x"] = lambda: LineShard(b"one=hello\na/b=x\n")
     out = tmp_path / "out"
@@ -311,9 +302,7 @@ def test_how_to_extract(
     assert skipped == ([str(out / "one")] if more == ["--conflict", "skip"] else [])
 
 
-def test_ls_has_the_same_columns_in_every_row(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ls_has_the_same_columns_in_every_row(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     for sample in ("swh/odd.shard", "des/archive", "mdb/cache", "neuroglancer/volume", "bloscpack/array.blp"):
         assert run(["ls", str(SAMPLES / sample), "--all"]) == 0
         rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -326,7 +315,7 @@ def test_ls_has_the_same_columns_in_every_row(
     assert "10.0 KiB" in first
 
 
-def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: Capture) -> None:
     odd = str(SAMPLES / "swh" / "odd.shard")
     for more in ([], ["--limit", "13"]):
         assert run(["ls", odd, "--all", "--json", *more]) == 0
@@ -340,7 +329,7 @@ def test_sizes_have_units_in_every_option(size: str, code: int, capfdbinary: pyt
     assert (b"64K or 1M" in capfdbinary.readouterr().err) == (size == "1X")
 
 
-def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: Capture) -> None:
     assert run(["extract", small, str(tmp_path)]) == 0
     capsys.readouterr()
     assert run(["extract", small, str(tmp_path)]) == 1
