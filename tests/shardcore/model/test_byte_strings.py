@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from shardcore.model.byte_strings import ByteStrings, unlike
 
 
@@ -17,6 +19,13 @@ def test_numbers_are_equal_as_strings_are() -> None:
     numbers = [tuple(row) for row in ByteStrings.of(texts).hashes().tolist()]
     assert len(set(numbers)) == len(set(texts))
     assert len(set(zip(numbers, texts, strict=True))) == len(set(texts))
+
+
+def test_strings_of_one_length_have_the_same_numbers() -> None:
+    rows = np.frombuffer(random.Random(2).randbytes(320), np.uint8).reshape(10, 32)
+    alone = ByteStrings.rows(rows).hashes()
+    mixed = ByteStrings.of([b"odd", *(row.tobytes() for row in rows)]).hashes()
+    assert (mixed[1:] == alone).all()
 
 
 def test_what_differs_is_found() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from shardcore.errors import FormatError
-from shardcore.model.children import Deferred, RecordTable, field_nodes, gaps, grouped
+from shardcore.model.children import Deferred, RecordTable, field_nodes, gaps, grouped, section_leaf, section_nodes
 from shardcore.model.node import Node, path_to
 from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 
 ROW = Record(
@@ -56,6 +57,16 @@ def test_long_tables_are_grouped(rows: int) -> None:
         path = path_to(Node("t", Span("", 16, 16 + rows * ROW.size), children=kids), 16 + number * ROW.size)
         assert path[-2].name == f"[{number}]"
         assert path[-1].value == number
+
+
+def test_groups_cost_nothing_but_their_edges() -> None:
+    read = Reads(1_000_000)
+    kids = grouped(RecordTable(ROW, 0, 1_000_000, read))
+    list(kids[:3])
+    assert sum(last - first for first, last in read.asked) <= 6
+    read.asked.clear()
+    path_to(Node("t", Span("", 0, 8_000_000), children=kids), 4_000_000)
+    assert sum(last - first for first, last in read.asked) <= 4
 
 
 def test_deferred_children_are_made_once() -> None:
@@ -112,3 +123,18 @@ def test_fields_tell_value_place_and_trouble() -> None:
 def test_gaps_are_what_nothing_covers(ranges: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
     starts, stops = (np.array([pair[n] for pair in ranges], np.int64) for n in (0, 1))
     assert [tuple(gap) for gap in gaps(starts, stops, 10, 50).tolist()] == expected
+
+
+def test_sections_become_nodes() -> None:
+    sections = (
+        Section("header", SectionRole.HEADER, 0, 8, "Says."),
+        Section("data", SectionRole.DATA, 8, 20, "Holds."),
+        Section("rest", SectionRole.UNKNOWN, 20, 21),
+    )
+    made = section_nodes(sections, {"header": lambda s: section_leaf(s, FieldRole.GROUP, "8")}, "a.des")
+    assert [(n.name, n.text, n.role, n.doc) for n in made] == [
+        ("header", "8", FieldRole.GROUP, "Says."),
+        ("data", "12 bytes", FieldRole.DATA, "Holds."),
+        ("rest", "1 byte", FieldRole.UNKNOWN, ""),
+    ]
+    assert made[1].span == Span("a.des", 8, 20)

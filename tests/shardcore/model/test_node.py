@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.model.children import Extents, RecordTable
+from shardcore.model.children import BitFields, Extents, RecordTable, grouped
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.runs import Runs
-from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.section import MAX_SECTIONS, Section, SectionRole, tile
 from shardcore.model.span import Span
 
 SIZE = 60
@@ -50,6 +50,13 @@ def test_an_overlap_is_told_once() -> None:
     _, overlaps = tile([a, b, c], 10)
     assert {(o.owner.name, o.loser.name, o.start, o.stop) for o in overlaps} == {("a", "b", 2, 8), ("a", "c", 4, 6)}
     assert len(overlaps) == 2
+
+
+def test_too_many_sections_are_cut() -> None:
+    sections, _ = tile([Section(str(n), SectionRole.DATA, 2 * n, 2 * n + 1) for n in range(200)], 400)
+    assert len(sections) == MAX_SECTIONS
+    assert (sections[-1].stop, sections[-1].role) == (400, SectionRole.UNKNOWN)
+    assert [s.start for s in sections[1:]] == [s.stop for s in sections[:-1]]
 
 
 def agree(root: Node, size: int, source: str = "") -> None:
@@ -124,6 +131,15 @@ def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
         path = path_to(root, start + 2)
         assert [node.name for node in path] == ["root", "[0]", "b"]
         assert path[-1].value == data[2:5]
+
+
+def test_bits_own_no_byte() -> None:
+    span = Span("", 2, 8)
+    bits = BitFields(span, 5000, lambda a, b: [Node(str(n), span, bits=(n, n + 1)) for n in range(a, b)])
+    root = Node("root", Span("", 0, 10), children=(Node("bits", span, role=FieldRole.BITS, children=grouped(bits)),))
+    agree(root, 10)
+    assert path_to(root, 3)[-1].name == "bits"
+    assert [len(group.children) for group in root.children[0].children] == [1000] * 5
 
 
 def test_fields_have_the_paths_of_their_first_bytes() -> None:

@@ -89,3 +89,10 @@ def test_columns_are_written_as_they_are_read(rows: list[tuple[int, int]], lead:
     assert got["key"].tolist() == keys.tolist()
     assert got["size"].tolist() == sizes.tolist()
     assert TABLE.starts(len(rows)) == {"key": 0, "size": 8 * len(rows)}
+
+
+def test_byte_orders_are_written_out() -> None:
+    with pytest.raises(ValueError, match="byte order"):
+        Record("r", source="t", fields=(Field("x", "u4", FieldRole.COUNT, ""),))
+    with pytest.raises(ValueError, match="number"):
+        Columns("c", source="t", fields=(Field("x", ("u1", 4), FieldRole.KEY, ""),))

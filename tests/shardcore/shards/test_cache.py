@@ -64,6 +64,12 @@ def test_who_waits_can_be_stopped() -> None:
     assert once.value == 1
 
 
+def test_a_value_that_needs_itself_is_a_mistake() -> None:
+    once: Once[int] = Once()
+    with pytest.raises(RuntimeError, match="needs itself"):
+        once.get(lambda: once.get(lambda: 1))
+
+
 def test_what_was_used_last_is_kept() -> None:
     cache: LruCache[str, str] = LruCache(10)
     for key in "abc":

@@ -209,6 +209,32 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
     assert held.closed  # type: ignore[attr-defined]
 
 
+def test_counting_keeps_no_member_open() -> None:
+    opened: list[LineShard] = []
+
+    def opener() -> LineShard:
+        shard = LineShard(A)
+        shard.closed = False
+        shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
+        opened.append(shard)
+        return shard
+
+    def broken() -> LineShard:
+        raise BadMagic("no lines")
+
+    shards = LineSet({f"{number:04}": opener for number in range(100)} | {"9999": broken})
+    before = shards.declared_objects
+    shards.count_objects()
+    assert (before, shards.declared_objects) == (None, 200)
+    assert list(shards.unreadable) == ["9999"]
+    assert shards.unreadable["9999"].__traceback__ is None
+    assert shards.objects_in("0000") is None
+    assert len(opened) == 100
+    assert all(shard.closed for shard in opened)
+    shards.load_index()
+    assert shards.declared_objects == len(shards.objects) == 200
+
+
 def test_many_members_are_nodes_by_the_thousand() -> None:
     opened: list[str] = []
 

@@ -170,6 +170,24 @@ def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch:
         shardcore.open_inside(outer, "0", "0", "0")
 
 
+def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_source, "IN_MEMORY", 1000)
+    calls = []
+    npy = io.BytesIO()
+    np.save(npy, np.arange(10_000))
+    with shardcore.open(zipped({"a.z": npy.getvalue()})) as outer:
+        stream = outer.stream
+        monkeypatch.setattr(outer, "stream", lambda ref: (calls.append(ref.key), stream(ref))[1])
+        inner = shardcore.open_inside(outer, "a.z")
+        assert np.array_equal(inner.array("all"), np.arange(10_000))
+        assert inner.source is not None
+        assert inner.source.read(0, 6) == b"\x93NUMPY"
+        assert calls == ["a.z"]
+        inner.close()
+        with pytest.raises(ShardError):
+            inner.source.read(0, 6)
+
+
 def test_deleted_objects_keep_their_rules(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.des", "des", {"k": (CONTAINERS / "array.npy").read_bytes()})
     shardcore.tombstone(path, ["k"], date="2026-03-05T09:30:00+00:00")

@@ -22,6 +22,12 @@ from tests.shardcore.toy import LineShard
 MAGICS = [b"SWHShard\0", b"blpk", b"HFRepoMetaData", b"XETBLOB", b"DES"]
 
 
+def test_unknown_formats_are_named_with_the_known_ones() -> None:
+    for name in ("nope", "", "../swh", "swh.layout"):
+        with pytest.raises(UsageError, match="swh"):
+            registry.format_of(name)
+
+
 @given(st.binary(max_size=300), st.sampled_from([b"", *MAGICS]), st.booleans())
 def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool) -> None:
     content = magic + data if first else data + magic
@@ -115,6 +121,14 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
         assert (shard.format, str(shard.damage), shard.why) == ("b", "broken (0x4 · 1 byte)", "b")
         assert shard.fields == {"head.x": 1}
         assert [s.name for s in shard.sections] == ["head", "unknown"]
+
+
+def test_formats_that_only_read_cannot_create(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(opening, "format_of", lambda name: fake(None))
+    with pytest.raises(UsageError, match="cannot be written"):
+        opening.create(tmp_path / "x", format="fake")
+    with pytest.raises(UsageError, match="no data sets"):
+        opening.open(tmp_path, format="fake")
 
 
 def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:

@@ -209,6 +209,20 @@ def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, serv
         assert len(server.log) <= 1, str(server.log)
 
 
+def test_a_remote_array_is_read_by_its_chunks(tmp_path: Path, server: RangeServer) -> None:
+    array = np.random.default_rng(8).integers(0, 256, (40, 128, 128)).astype("u1")
+    path = tmp_path / "a.blp"
+    with shardcore.create(path, format="bloscpack", chunk_size=128 * 128 * 2) as writer:
+        writer.add(None, array.tobytes(), dtype="|u1", shape=list(array.shape), order="C")
+    with shardcore.open(server.put("/a.blp", path)) as shard:
+        server.log.clear()
+        np.testing.assert_array_equal(shard[20, :, :], array[20:21])
+        assert len(server.log) <= 2, str(server.log)
+        server.log.clear()
+        np.testing.assert_array_equal(shard[30:40, 5, :], array[30:40, 5:6])
+        assert len(server.log) <= 2, str(server.log)
+
+
 def test_one_file_of_a_volume_has_some_of_its_chunks() -> None:
     root = Path("tests/data/neuroglancer/volume/4_4_40")
     with shardcore.open(root) as whole, shardcore.open(root / "1.shard") as shard:

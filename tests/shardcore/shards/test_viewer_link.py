@@ -10,7 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import UsageError
+from shardcore.errors import LayerUnchosen, UsageError
 from shardcore.shards.viewer_link import Layer, layers_of
 from tests.remote.servers import RangeServer
 
@@ -37,6 +37,14 @@ def test_layers_with_precomputed_sources() -> None:
     assert layers_of(link(LAYERS)) == FOUND
 
 
+def test_links_without_quotes_and_commas() -> None:
+    state = (
+        "{'layers':[{'type':'image'_'name':'raw'_'source':'precomputed://gs://bucket/em'}_"
+        "{'type':'segmentation'_'name':'it\\'s \"cells\", 1_2'_'source':{'url':'precomputed://s3://b/c'}}]}"
+    )
+    assert layers_of(VIEWER + state) == FOUND
+
+
 @pytest.mark.parametrize(
     ("rest", "words"),
     [
@@ -51,6 +59,15 @@ def test_layers_with_precomputed_sources() -> None:
 def test_links_without_layers(rest: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         shardcore.open(VIEWER + rest)
+
+
+def test_the_command_lists_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", link(LAYERS)]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split()[1] for line in told[1:]] == ["gs://bucket/em/", "s3://b/c/"]
+    with pytest.raises(LayerUnchosen) as caught:
+        shardcore.open(link(LAYERS))
+    assert caught.value.layers == tuple((one.name, one.address) for one in FOUND)
 
 
 def test_the_only_layer_is_opened(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from shardcore.model.objects import State
 from shardcore.shards import opening
 from shardcore.sources import local
 from shardcore.sources.base import Entry, Source, check_name
-from shardcore.sources.local import FileSource, LocalFolder, open_side_file
+from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import SourceContract
 
@@ -137,6 +137,18 @@ def test_side_files_are_opened_without_links_and_without_waiting(tmp_path: Path,
     with pytest.raises(SourceError, match="No such file") as raised:
         open_side_file(tmp_path / "nothing", writable=writable)
     assert isinstance(raised.value.__cause__, FileNotFoundError)
+
+
+def test_your_own_descriptors_may_be_pipes() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"abc")
+    os.close(writer)
+    try:
+        assert read_side_file(f"/dev/fd/{reader}", named=True) == b"abc"
+        with pytest.raises(SourceError):
+            read_side_file(f"/dev/fd/{reader}")
+    finally:
+        os.close(reader)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc here")

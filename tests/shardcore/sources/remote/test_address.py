@@ -41,6 +41,28 @@ GOOGLE = "https://console.cloud.google.com/storage/browser"
 
 
 @pytest.mark.parametrize(
+    ("text", "shown", "region"),
+    [
+        (f"https://s3.{CONSOLE}/object/b?region=eu-west-1&prefix=a/b%20c", "s3://b/a/b c", "eu-west-1"),
+        (
+            f"https://us-east-1.{CONSOLE}/object/b?region=eu-west-1&prefix=a&versionId=v.1",
+            "s3://b/a?versionId=v.1",
+            "eu-west-1",
+        ),
+        (f"https://s3.{CONSOLE}/buckets/b?region=us-west-2&prefix=a/&tab=objects", "s3://b/a/", "us-west-2"),
+        (f"https://eu-west-3.{CONSOLE}/buckets/b/a/", "s3://b/a/", "eu-west-3"),
+        (f"https://s3.{CONSOLE}/buckets/b?region=not%20a%20region", "s3://b/", ""),
+        (f"{GOOGLE}/b/a/b;tab=objects?project=p&prefix=", "gs://b/a/b/", ""),
+        (f"{GOOGLE}/_details/b/a/b%20c.shard;tab=live_object?project=p", "gs://b/a/b c.shard", ""),
+        ("https://storage.cloud.google.com/b/a.shard?authuser=1", "gs://b/a.shard", ""),
+    ],
+)
+def test_pages_of_consoles(text: str, shown: str, region: str) -> None:
+    address = parse_address(text)
+    assert (address.shown, address.region) == (shown, region)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("arn:aws:s3:eu-west-1:123:accesspoint/name/object/k", "access points are not supported"),
@@ -80,6 +102,13 @@ def test_versions_are_no_secret_and_signatures_are() -> None:
     assert plain_address(signed) == signed
     with pytest.raises(UsageError, match="without encryption"):
         parse_address(signed.format("b").replace("https:", "http:"))
+
+
+@pytest.mark.parametrize("text", ["ftp://host/a", "s3://", "s3://key:secret@bucket/a", "https://", "http://host:x/"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_address(text)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

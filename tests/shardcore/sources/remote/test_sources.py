@@ -15,7 +15,7 @@ from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
-from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
+from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import RangeRequest
@@ -176,12 +176,39 @@ def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
     assert asked == [0, 9]
 
 
+def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
+    with _file(server.put("/big", BIG)) as source, wanted(ReadPriority.PREFETCH):
+        source.prefetch(700_000, 710_000)
+        deadline = time.monotonic() + 5
+        while source.loaded(700_000, 710_000) != ((700_000, 710_000),) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        server.log.clear()
+        assert source.read(700_000, 710_000) == BIG[700_000:710_000]
+        assert len(server.log) == 0
+
+
 def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
     with _file(server.put("/big", BIG)) as source:
         for start in range(0, 900_000, 5000):
             assert source.read(start, start + 5000) == BIG[start : start + 5000]
         assert len(server.log) < 20
         assert server.log.sent <= 2 * len(BIG)
+
+
+def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) -> None:
+    server.behave(ranges=False)
+    server.put("/set/a", BIG)
+    for limit, more in ((1 << 30, 0), (1000, 1)):
+        folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
+        assert isinstance(folder, Folder)
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+        server.log.clear()
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+            assert member.read(600_000, 600_010) == BIG[600_000:600_010]
+        assert len(server.log) == more
+        folder.close()
 
 
 def test_folders_of_stores_list_all_pages() -> None:
