@@ -11,7 +11,7 @@ import lz4.frame
 import pytest
 import zstandard
 
-from shardcore.codecs.decompress import CODECS, decompress, decompress_stream
+from shardcore.codecs.decompress import CODECS, decompress, decompress_many, decompress_stream
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.span import Span
 
@@ -108,6 +108,16 @@ def test_nothing_may_follow(codec: str, tail: bytes | None) -> None:
         decompress(codec, stored + (stored if tail is None else tail), limit=1 << 20)
     with pytest.raises(FormatError, match="follow"):
         list(decompress_stream(codec, [stored, stored if tail is None else tail], limit=1 << 20))
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 255, 256, 1000])
+def test_nothing_may_follow_one_of_many_members(size: int) -> None:
+    member = gzip.compress(noise(size), mtime=0)
+    tails = [b"", b"\0", member[-1:], member[-4:], member[-8:], member]
+    found = decompress_many("gzip", [member, *(member + tail for tail in tails)], lambda number: Span("", number, 99))
+    assert found[:2] == [noise(size)] * 2
+    assert all(isinstance(error, FormatError) for error in found[2:])
+    assert decompress_many("gzip", [member] * 9, lambda number: Span("", number, 99)) == [noise(size)] * 9
 
 
 @pytest.mark.parametrize("codec", PACKED)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shardcore.codecs.isolated import TASKS, IsolatedDecoder
+from shardcore.codecs.isolated import TASKS, IsolatedDecoder, run_task
 from shardcore.errors import Cancelled, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.span import Span
 from shardcore.progress import stopped_by
@@ -136,3 +136,10 @@ def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
     with pytest.raises(ShardError, match="closed"):
         decompress(decoder, make_chunk(sample(5000)))
     assert multiprocessing.active_children() == []
+
+
+def test_what_a_library_raises_is_an_error_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "broken", f"{__name__}:broken_task")
+    with pytest.raises(FormatError, match="the decoder failed") as caught:
+        run_task("broken", {}, b"", place=PLACE)
+    assert caught.value.span == PLACE

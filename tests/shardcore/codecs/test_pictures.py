@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from shardcore.codecs.pictures import MOST_PIXELS, decode_picture, decode_samples, encode_png, picture_header
+from shardcore.codecs.pictures import (
+    MOST_PIXELS,
+    decode_picture,
+    decode_samples,
+    encode_png,
+    picture_format,
+    picture_header,
+)
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.model.span import Span
 
@@ -117,6 +124,14 @@ def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
             assert decode_picture(bytes(changed), most=1 << 20).ndim == 3
         except ShardError:
             continue
+
+
+def test_headers_end_anywhere() -> None:
+    for format in ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"):
+        data = saved(format, PIXELS[:, :, :3])
+        for stop in range(80):
+            header = picture_header(data[:stop])
+            assert (header is None) == (picture_format(data[:stop]) == "")
 
 
 def test_pixels_become_png() -> None:

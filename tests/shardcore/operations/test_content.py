@@ -11,7 +11,10 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
+from shardcore.operations.content.pictures import array_pixels, label_colours
+from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_layout
 from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
@@ -59,6 +62,23 @@ def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) ->
     found = content_of(data, tmp_path, name)
     assert (found.kind, found.title) == (kind, title)
     assert found.size == len(data)
+
+
+def test_invalid_json_is_text_with_a_note(tmp_path: Path) -> None:
+    found = content_of(b'{"a": [1, 2,}', tmp_path, "a.json")
+    assert found.kind == "text"
+    assert "column 13" in found.note
+
+
+def test_lines_have_their_bytes(tmp_path: Path) -> None:
+    for encoding in ("utf-8", "utf-16"):
+        data = "one\nzw\u00f6lf\n\nend".encode(encoding)
+        found = content_of(data, tmp_path)
+        assert isinstance(found, shardcore.TextContent)
+        parts = [data[slice(*found.line_bytes(line))] for line in range(len(found.line_starts))]
+        assert b"".join(parts) == data
+        assert len(parts) == 4
+        assert all(found.line_at(found.line_bytes(line)[0]) == line for line in range(4))
 
 
 def test_arrays_have_their_bytes(tmp_path: Path) -> None:
@@ -207,3 +227,13 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note
     assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
+
+
+def test_labels_have_the_colours_of_the_window() -> None:
+    labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
+    layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
+    data = labels.tobytes()
+    found = ArrayContent("", len(data), data, "", layout, "compressed_segmentation", 1)
+    pixels = array_pixels(found).astype(int)
+    argb = label_colours(labels.T).astype(int)
+    assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()

@@ -167,6 +167,20 @@ def test_files_of_archives(method: int, tmp_path: Path) -> None:
                 shardcore.member_content(shard, key, "a.csv", limit=3)
 
 
+def test_members_that_are_not_decoded(tmp_path: Path) -> None:
+    data = bytearray(zipped({"a": CSV}, zipfile.ZIP_LZMA))
+    with shardcore.open(stored(bytes(data), tmp_path)) as shard:
+        found = shardcore.content(shard, "a")
+        assert isinstance(found, shardcore.ArchiveContent)
+        assert found.members[0].codec == "method 14"
+        with pytest.raises(Unsupported, match="method 14"):
+            shardcore.member_content(shard, "a", "a")
+    data = bytearray(zipped({"a": CSV * 100}))
+    data[31:41] = b"\xff" * 10
+    with shardcore.open(stored(bytes(data), tmp_path)) as shard, pytest.raises(FormatError, match=r"damaged|early"):
+        shardcore.member_content(shard, "a", "a")
+
+
 def test_zip_bombs_are_refused_by_their_size(tmp_path: Path) -> None:
     """Also when the directory states a smaller size."""
     data = zipped({"a": bytes(70 << 20)})
@@ -229,6 +243,16 @@ def test_hostile_headers_have_a_note(data: bytes, note: str) -> None:
     found = content_of(data)
     assert found.kind == "bytes"
     assert re.search(note, found.note), found.note
+
+
+def test_hostile_texts_are_texts() -> None:
+    line = content_of(b"a,b\n" + b"x" * 10_000_000, "a.csv")
+    assert line.kind == "text"
+    deep = content_of(b"[" * 100_000 + b"]" * 100_000)
+    assert (deep.kind, deep.title) == ("text", "Text")
+    wide = content_of(b"," * 1_000_000, "a.csv")
+    assert isinstance(wide, shardcore.TableContent)
+    assert len(wide.rows[0]) == 4096
 
 
 def test_damaged_members_raise_only_errors_of_shards() -> None:

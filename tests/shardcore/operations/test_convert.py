@@ -13,10 +13,17 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import UsageError
 from shardcore.operations.convert import convert
+from shardcore.writing.manifest import Loss
 from tests.hostile.des import entry, shard
 from tests.hostile.making import put
 
 DATA = Path(__file__).parents[2] / "data"
+
+
+XORBS = DATA / "mdb/cas/xorbs"
+
+
+PLAIN_MDB = next((DATA / "mdb/cas/shard-cache").glob("e74f6896*"))
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -146,6 +153,23 @@ def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> Non
     assert any("cparams" in text for text in listed["bcolz"].values())
 
 
+def test_a_manifest_of_another_shard(tmp_path: Path) -> None:
+    with shardcore.open(DATA / "des/tiny.des") as shard:
+        convert(shard, "des", tmp_path / "n.des", keys="number")
+        manifest = tmp_path / "n.des.manifest.json"
+        with pytest.raises(UsageError, match="not the manifest of this shard"):
+            convert(shard, "des", tmp_path / "x.des", manifest=manifest)
+        with pytest.raises(UsageError, match="leave out --key"):
+            convert(shard, "des", tmp_path / "x.des", manifest=manifest, keys="sha256")
+    (tmp_path / "other.json").write_text('{"key": 1}\n')
+    with shardcore.open(tmp_path / "n.des") as shard:
+        with pytest.raises(UsageError, match="texts"):
+            convert(shard, "des", tmp_path / "x.des", manifest=tmp_path / "other.json")
+        convert(shard, "des", tmp_path / "y.des", manifest=manifest)
+    assert not (tmp_path / "x.des").exists()
+    assert contents(tmp_path / "y.des") == contents(DATA / "des/tiny.des")
+
+
 def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, back = tmp_path / "x.shard", tmp_path / "back.des"
     assert run(["convert", str(DATA / "des/meta.des"), "swh", str(out), "--plan", "--json"]) == 0
@@ -212,3 +236,25 @@ def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     assert run(["convert", str(path), "mdb", f"{tmp_path / 'store'}/"]) == 0
     equal = put(tmp_path, "equal.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
     assert run(["convert", str(equal), "mdb", str(tmp_path / "y.mdb")]) == 0
+
+
+def test_expiry_and_key_of_mdb_are_reported(tmp_path: Path) -> None:
+    keyed = tmp_path / "keyed.mdb"
+    with shardcore.open(PLAIN_MDB, xorbs=XORBS) as shard:
+        shardcore.rekey(shard, keyed, key="01" * 32, expiry="2100-01-01")
+    found = {loss.name: loss.text for loss in losses_of(keyed, "des", tmp_path / "x.des", xorbs=XORBS)}
+    assert found["footer"] == "left out: fields of the footer (chunk_hash_hmac_key)"
+    assert found["expiry"] == "des cannot store expiry (4102444800)"
+    manifest = tmp_path / "x.des.manifest.json"
+    assert "01" * 32 not in manifest.read_text()
+    with shardcore.open(tmp_path / "x.des") as between:
+        convert(between, "mdb", tmp_path / "back.mdb", manifest=manifest)
+    with shardcore.open(tmp_path / "back.mdb") as back:
+        assert back.fields["footer.shard_key_expiry"] == 4102444800
+
+
+def losses_of(path: Path, format: str, out: Path, **options: Any) -> tuple[Loss, ...]:
+    with shardcore.open(path, **options) as shard:
+        done = convert(shard, format, out)
+    assert {loss.text for loss in done.losses} <= set(done.notes)
+    return done.losses

@@ -78,6 +78,23 @@ def written(source: Path, format: str, out: Path, keys: str) -> tuple[dict[str, 
     return digests, done.notes, ""
 
 
+def planned(source: Path, format: str, out: Path) -> list[tuple[str, int, list[str | None]]]:
+    """The files that a plan without reading contents has: name, size, keys; it is made twice."""
+    target = f"{out / 'x'}/" if format in FOLDERS else str(out / f"x.{format}")
+    with shardcore.open(source, xorbs=source.parent / "mdb/xorbs") as shard:
+        for _ in range(2):
+            plan = convert(shard, format, target, options=TARGETS[format], plan=True, unread=True).plan
+    assert plan is not None
+    return [(file.name, file.size, file.objects.keys[:]) for file in plan.files]
+
+
+def test_the_same_is_planned(sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [("des", "des"), *((source, "neuroglancer") for source in SETS)]
+    found = [planned(sets / source, format, tmp_path) for source, format in pairs]
+    monkeypatch.setattr("shardcore.operations.convert.taking", FromShard)
+    assert found == [planned(sets / source, format, tmp_path) for source, format in pairs]
+
+
 @pytest.mark.parametrize("rules", [("",), pytest.param(RULES[1:], marks=pytest.mark.thorough)], ids=["usual", "given"])
 @pytest.mark.parametrize("source", SETS)
 def test_the_same_files_come_out(

@@ -90,6 +90,14 @@ def packed(path: Path, format: str, objects: dict[str, bytes]) -> Path:
     return path
 
 
+def test_chunks_that_differ(tmp_path: Path) -> None:
+    objects = {str(n): bytes([n]) * 500 for n in range(5)}
+    first = packed(tmp_path / "a.xorb", "xorb", objects)
+    second = packed(tmp_path / "b.xorb", "xorb", {**objects, "2": b"\xaa" * 500, "5": b"more" * 100})
+    found = counts(first, second)
+    assert (found["changed"], found["added"]) == (1, 1)
+
+
 CONVERTED = [
     (sample, format)
     for sample in (
@@ -111,6 +119,15 @@ def test_what_was_converted_is_equal(sample: str, format: str, tmp_path: Path) -
     target = out if out.exists() else out.parent
     assert run(["diff", str(SAMPLES / sample), str(target)]) == 0
     assert run(["diff", str(target), str(SAMPLES / sample)]) == 0
+
+
+def test_numbers_that_are_equal_by_accident(tmp_path: Path) -> None:
+    contents = [bytes([n]) * 300 for n in range(6)]
+    first = packed(tmp_path / "a.des", "des", {str(n): data for n, data in enumerate(contents)})
+    second = packed(tmp_path / "b.xorb", "xorb", {str(n): data for n, data in enumerate(contents[::-1])})
+    assert counts(first, second) == {"renamed": 6}
+    third = packed(tmp_path / "c.xorb", "xorb", {str(n): data for n, data in enumerate([*contents[:5], b"new" * 100])})
+    assert counts(first, third) == {"equal": 5, "changed": 1}
 
 
 def test_a_damaged_object_is_unread(tmp_path: Path) -> None:

@@ -65,6 +65,16 @@ def test_what_is_not_there_is_not_deleted(small: Path) -> None:
         shardcore.rekey(shard, small.with_name("new"), key="00" * 32)
 
 
+def test_truncate_and_purge(small: Path) -> None:
+    size = small.stat().st_size
+    with small.open("ab") as file:
+        file.write(b"rest")
+    assert shardcore.truncate(small).size == size
+    assert shardcore.purge(small) == [small.with_name("small.shard.undo")]
+    with pytest.raises(UsageError):
+        shardcore.undo(small)
+
+
 def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
     with shardcore.create(tmp_path / "a.des", format="des") as writer:
         writer.add("one", b"1")

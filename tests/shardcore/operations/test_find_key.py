@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shutil import copytree
+from shutil import copy, copytree
 from typing import Any
 
 import pytest
@@ -71,6 +71,14 @@ def test_what_is_no_shard_is_passed_over_unless_it_is_named(tmp_path: Path) -> N
     assert found("mine", tmp_path) == ["a.des"]
     assert found("mine", text, tmp_path / "link.des") == ["! read.me", "link.des"]
     assert found("mine", tmp_path / "gone") == ["! gone"]
+
+
+def test_keys_of_another_form_pass_over_a_file(tmp_path: Path, data: Path) -> None:
+    copy(data / "swh" / "small.shard", tmp_path / "small.shard")
+    packed(tmp_path / "a.des", {"mine": b"1"})
+    search = shardcore.find_in("mine", [tmp_path])
+    assert [Path(hit.path).name for hit in search] == ["a.des"]
+    assert (search.searched, search.failed) == (2, 0)
 
 
 def test_a_damaged_file_is_reported_and_the_rest_is_searched(tmp_path: Path) -> None:

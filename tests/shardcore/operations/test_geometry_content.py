@@ -13,7 +13,7 @@ import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
 from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, mesh_level
-from shardcore.operations.content.scene import scene_of
+from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
 from shardcore.operations.content.shade import DOT, LINE, Camera, shade
 from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
@@ -143,6 +143,29 @@ def test_the_nearest_triangle_is_seen() -> None:
     behind = shade(scene, Camera(np.diag([-1.0, 1.0, -1.0])), 100, 100)
     column, line = behind.project(np.array([[2.0, 2.0, 0.0]]))[0, :2]
     assert behind.hit[int(line), int(column)] == 0
+
+
+def test_wild_coordinates_are_left_out() -> None:
+    vertices = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [np.nan, 0, 0], [np.inf, 0, 0], [3e38, 0, 0]], np.float32)
+    faces = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4], [0, 1, 5]], np.uint32)
+    found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
+                        triangle_starts=np.array([0, 4]))  # fmt: skip
+    scene = scene_of(found)
+    assert scene.triangles.tolist() == [[0, 1, 2]]
+    assert shade(scene, Camera.first(), 50, 50).hit.max() == 0
+    nothing = MeshContent("", 0, b"")
+    assert shade(scene_of(nothing), Camera.first(), 50, 50).hit.max() == -1
+
+
+def test_a_coarse_scene_is_closed_and_small() -> None:
+    found = mesh(42, 0)
+    scene = scene_of(found)
+    assert coarse_scene(scene) is scene
+    coarse = coarse_scene(scene, 800)
+    assert 100 < len(coarse.triangles) <= 800
+    first, second = (shade(one, Camera.first(), 200, 200).hit >= 0 for one in (scene, coarse))
+    assert (first ^ second).sum() < 0.25 * first.sum()
+    assert np.allclose(np.linalg.norm(normals_of(scene.points, scene.triangles), axis=1), 1, atol=1e-3)
 
 
 def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,16 @@ import pytest
 import shardcore
 from shardcore import FormatError, LimitExceeded, Shard, SourceError, Span, UsageError
 from shardcore.operations import notes as module
-from shardcore.operations.notes import MOST_LETTERS, Note, add_note, keep_beside, open_notes
+from shardcore.operations.notes import (
+    MOST_LETTERS,
+    Note,
+    add_note,
+    keep_beside,
+    note_place,
+    notes_markdown,
+    open_notes,
+    remove_notes,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +112,16 @@ def test_two_ends_of_a_large_file_are_its_identity(tmp_path: Path) -> None:
     assert read == [(0, 65536), ((2 << 30) - 65536, 2 << 30)]
 
 
+def test_the_same_bytes_have_one_note(file: Path) -> None:
+    noted(file, FIRST, Note(FIRST.span, "better"))
+    assert texts(file) == ["better"]
+    with shardcore.open(file) as shard:
+        book = open_notes(shard)
+        book = remove_notes(shard, book, book.notes)
+        assert book.notes == ()
+        assert not book.path.exists()
+
+
 def test_two_windows_lose_no_note(file: Path) -> None:
     """A change is applied to the stored notes, not to those that were read before."""
     with shardcore.open(file) as shard:
@@ -173,6 +192,12 @@ def test_limits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             add_note(shard, book, SECOND)
 
 
+def test_a_data_folder_that_is_a_file_is_named(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with shardcore.open(file) as shard, pytest.raises(SourceError, match=r"cannot (list|create)"):
+        add_note(shard, open_notes(shard), FIRST)
+
+
 def test_a_link_in_place_of_the_notes_is_not_followed(file: Path, tmp_path: Path) -> None:
     (tmp_path / "target").write_text('{"notes_version": 1, "notes": []}')
     file.with_name("small.shard.notes.json").symlink_to(tmp_path / "target")
@@ -197,3 +222,20 @@ def test_a_data_set_has_notes_on_its_files(tmp_path: Path, data: Path, name: str
         file.write(b"1")
     with shardcore.open(moved) as shard:
         assert open_notes(shard).notes == ()
+
+
+def test_markdown_lists_the_notes_by_offset(file: Path) -> None:
+    noted(file, Note(FIRST.span, "the size\nof the index"), Note(Span("", 0, 8)))
+    with shardcore.open(file) as shard:
+        text = notes_markdown(shard, open_notes(shard))
+    assert text == (
+        "# Notes on small.shard\n\n"
+        "- 0x0–0x7 · 8 bytes (header › magic)\n"
+        "- 0x48–0x4f · 8 bytes (header › index_size): the size\n  of the index\n"
+    )
+
+
+def test_bytes_that_cannot_be_explained_have_no_field(file: Path) -> None:
+    with shardcore.open(file) as shard:
+        assert note_place(shard, Span("no such source", 1 << 40, 1 << 41)) == ""
+        assert note_place(shard, FIRST.span) == "header › index_size"

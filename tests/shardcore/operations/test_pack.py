@@ -15,6 +15,7 @@ import shardcore
 from shardcore.errors import SourceError, UsageError
 from shardcore.operations.convert import convert
 from shardcore.operations.pack import pack
+from shardcore.writing.manifest import ManifestReader
 from shardcore.writing.temporary import write_whole
 
 DATA = Path(__file__).parents[2] / "data"
@@ -51,6 +52,25 @@ def test_a_plan_without_reading(
     assert not (tmp_path / "y").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "is_one", "count"),
+    [
+        ("", True, 0),
+        ('{"path": "a", "key": "k"}\n{"path": "b"}\n', True, 2),
+        ('{"text": "a line of something else"}\n', False, 0),
+        ('{\n "format": "des",\n "objects": [\n  {"path": "a"},\n  {"key": "k", "state": "deleted"}\n ]\n}\n', True, 1),
+        ('{\n "format": "des",\n "objects": [\n ]\n}\n', True, 0),
+    ],
+)
+def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count: int) -> None:
+    where = tmp_path / "m.jsonl"
+    where.write_text(text)
+    manifest = ManifestReader(where, (), "")
+    assert manifest.is_one is is_one
+    assert len(list(manifest.paths())) == count
+    manifest.close()
+
+
 def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
     file = folder / "3"
     whole = file.read_bytes()
@@ -76,6 +96,14 @@ def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
     assert first.written[0].objects == again.written[0].objects == 5
     assert out.read_bytes() == content
     assert again.notes == (f"left out: {out}, which the new shard replaces",)
+
+
+def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
+    (folder / "link").symlink_to("1")
+    (folder / "up").symlink_to("..")
+    os.mkfifo(folder / "pipe")
+    notes = pack("des", tmp_path / "x", [folder]).notes
+    assert notes == ("left out: 2 links, which are not followed in folders", "left out: 1 pipe, socket or device")
 
 
 def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
@@ -104,6 +132,21 @@ def test_a_shard_is_not_converted_into_itself(tmp_path: Path) -> None:
             with pytest.raises(shardcore.UsageError, match="would be replaced"):
                 convert(shard, "des", out, force=True, options={"date": "2026-01-01"} if out == source else {})
     assert member.read_bytes() == whole
+
+
+def test_shards_in_the_folder_that_is_packed(folder: Path) -> None:
+    options = {"date": "2026-01-01"}
+    first = pack("des", folder, [folder], options=options)
+    again = pack("des", folder, [folder], options=options, force=True)
+    assert [(one.path, one.sha256) for one in again.written] == [(one.path, one.sha256) for one in first.written]
+    assert len(again.notes) == len(first.written)
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("des", folder, [first.written[0].path], options=options, force=True)
+    # With patterns that name a file of a sub-folder, too; and what is not a shard is packed.
+    store = pack("mdb", f"{folder}/store/", [folder / "1", folder / "2"])
+    shard = next(one.path for one in store.written if one.path.suffix == ".mdb")
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("mdb", folder / "store", [shard], force=True)
 
 
 WRITTEN = ("swh", "des", "mdb", "xorb", "neuroglancer", "bloscpack/")
@@ -141,6 +184,14 @@ def test_a_stated_sha256_is_compared(tmp_path: Path, name: str) -> None:
     done = pack(format, out, manifest=manifest)
     assert done.report is not None
     assert done.report.ok
+
+
+@pytest.mark.parametrize("line", [{"size": "12 KB"}, {"size": -1}, {"size": True}, {"sha256": "abc"}, {"sha256": 12}])
+def test_what_is_stated_makes_sense(tmp_path: Path, line: dict[str, Any]) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
+    with pytest.raises(UsageError, match=r"line 1: (size|sha256) is"):
+        pack("swh", tmp_path / "x", manifest=tmp_path / "m")
 
 
 @pytest.mark.parametrize("how", ["longer", "touched", "replaced", "removed"])

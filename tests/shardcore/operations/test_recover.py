@@ -7,12 +7,15 @@ import hashlib
 import json
 from pathlib import Path
 
+import lz4.frame
 import pytest
 import zstandard
 
 import shardcore
-from shardcore import BytesSource, UsageError
-from shardcore.operations.recover import REPORT, Salvage, salvage
+from shardcore import BytesSource, Cancelled, UsageError
+from shardcore.codecs.frame_length import gzip_end, lz4_end, zstd_end
+from shardcore.model.span import Span
+from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, salvage
 from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
@@ -160,6 +163,19 @@ def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
         assert [one.key for one in done.items if one.condition is Condition.DAMAGED] == ["uid-3"]
 
 
+def test_many_items_take_little_memory_and_come_back() -> None:
+    made = [
+        Saved(f"k{n}", f"n{n}", list(Condition)[n % 4], size=n, spans=(Span("", n, n + 2), Span("x", 0, 1)), raw=n == 7)
+        for n in range(5000)
+    ]
+    items = SavedItems(made)
+    assert list(items) == made
+    assert (items[-1], items[1030], items[1020:1040:7]) == (made[-1], made[1030], made[1020:1040:7])
+    assert (len(items), items.count_of("whole"), items.count_of("raw")) == (5000, 1250, 1)
+    with pytest.raises(IndexError):
+        items[5000]
+
+
 def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
     """The sidecar holds the tombstone where the index is lost."""
     path = tmp_path / "20260101_00_0000.des"
@@ -263,6 +279,14 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
         salvage(SAMPLES / "neuroglancer" / "worked", None)
 
 
+def test_salvage_can_be_stopped() -> None:
+    def stop(done: int, total: int) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        salvage(SAMPLES / "swh" / "small.shard", None, progress=stop)
+
+
 @pytest.mark.parametrize("name", [one.name for one in all_formats()])
 def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
     bomb = gzip.compress(bytes(4 << 20), mtime=0)
@@ -286,3 +310,24 @@ def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
         except shardcore.ShardError:
             continue
         assert all(one.size <= 1 << 20 for one in done.items)
+
+
+def test_the_end_of_a_frame_is_found_without_decompressing_it() -> None:
+    plain = bytes(range(256)) * 3000
+    for data, end in (
+        (zstandard.ZstdCompressor(write_checksum=True).compress(plain), zstd_end),
+        (zstandard.ZstdCompressor().compress(b""), zstd_end),
+        (zstandard.ZstdCompressor().compress(b"abc"), zstd_end),
+        (lz4.frame.compress(plain, content_checksum=True, block_checksum=True), lz4_end),
+        (lz4.frame.compress(b"", store_size=False), lz4_end),
+    ):
+        whole_ = b"before" + data + b"after"
+        source = BytesSource(whole_)
+        assert end(source.read, 6, len(whole_)) == 6 + len(data)
+        assert end(source.read, 6, 6 + len(data) - 1) is None
+        assert end(source.read, 0, len(whole_)) is None
+    member = gzip.compress(plain)
+    source = BytesSource(member + b"more")
+    assert gzip_end(source.read, 0, source.size, 1 << 30) == (len(member), len(plain))
+    assert gzip_end(source.read, 0, source.size, 1000) is None
+    assert gzip_end(source.read, 0, len(member) - 1, 1 << 30) is None

@@ -24,6 +24,9 @@ SHARDS = (
 )
 
 
+MDB = "mdb/cas/shard-cache/e74f6896fcb34a8319a97331d6b89e63c376d2da50068dce9e7f253a198b73a7.mdb"
+
+
 def places(leads: Leads) -> list[tuple[int, int]]:
     return [(lead.span.start, lead.span.stop) for lead in leads.found]
 
@@ -58,3 +61,24 @@ def test_from_the_header_to_an_object(data: Path) -> None:
         slot = leads_to(shard, Span("", 4500, 4500)).found
         assert [lead.names[-1] for lead in slot][-1] == "index_position"
         assert "displacement of bucket" in slot[0].why
+
+
+def test_all_files_that_use_a_chunk(data: Path) -> None:
+    with shardcore.open(data / MDB) as shard:
+        shard.load_index()
+        xorb = leads_to(shard, Span("", 960, 1488))
+        files = {lead.names[1] for lead in xorb.found if lead.names[0] == "file info"}
+        assert len(files) == 4
+        few = leads_to(shard, Span("", 960, 1488), 3)
+        assert (len(few.found), few.more) == (3, len(xorb.found) - 3)
+        hash_of = next(key for key in shard.objects.keys[:] if key and key.startswith("xorb:"))
+        stored = leads_to(shard, Span(hash_of, 100, 101)).found
+        assert {lead.names[0] for lead in stored} == {"file info", "xorb info (CAS info)"}
+
+
+def test_decoded_bytes_are_led_to_by_stored_ones(data: Path) -> None:
+    with shardcore.open(data / "neuroglancer/skeletons_murmur_gzip") as shard:
+        shard.load_index()
+        leads = leads_to(shard, Span("0.shard@3049-3152", 0, 8))
+        assert leads.found[0].span == Span("0.shard", 3049, 3152)
+        assert leads.found[0].names[0] == "0.shard"

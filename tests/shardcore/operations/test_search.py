@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shardcore
 from shardcore import BytesSource, Cancelled, Span, UsageError
 from shardcore.operations.search import (
     MANY,
@@ -18,6 +19,7 @@ from shardcore.operations.search import (
     parse_numbers,
     parse_text,
     search,
+    search_contents,
 )
 from shardcore.testing import CountingSource
 
@@ -71,6 +73,12 @@ def test_what_is_no_pattern_is_refused(text: str) -> None:
 )
 def test_numbers(text: str, kind: str, order: str, value: str) -> None:
     assert parse_number(text, kind, order).value.hex() == value
+
+
+def test_text_is_searched_in_its_encoding() -> None:
+    assert parse_text("ä", "utf-16-le").value == b"\xe4\x00"
+    with pytest.raises(UsageError):
+        parse_text("ä", "ascii")
 
 
 @given(
@@ -170,3 +178,12 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     offsets, _ = find_any(data, patterns)
     assert offsets.tolist() == [5, 17]
+
+
+def test_damaged_objects_are_passed_over() -> None:
+    with shardcore.open("resources/samples/xorb/damaged.xorb") as shard:
+        shard.load_index()
+        rows: list[int] = []
+        list(search_contents(shard, parse_text("a"), lambda *_: None, unreadable=lambda row, _: rows.append(row)))
+        assert rows
+        assert len(rows) < len(shard.objects)

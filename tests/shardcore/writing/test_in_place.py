@@ -186,6 +186,17 @@ def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file"]
 
 
+def test_zeros_are_kept_as_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100 + bytes(5_000_000) + b"y")
+    with FileSource(path) as source:
+        journal = journals.apply(edit_of(source, "cut", (), 100))
+    assert journal is not None
+    assert journal.stat().st_size < 10_000
+    journals.undo(path)
+    assert path.read_bytes() == b"x" * 100 + bytes(5_000_000) + b"y"
+
+
 def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)

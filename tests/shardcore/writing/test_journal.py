@@ -21,7 +21,7 @@ from shardcore.cli.program import run
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.writing import undo as journals
-from shardcore.writing.in_place import FileChange, edit_of
+from shardcore.writing.in_place import FileChange, Stream, edit_of
 from shardcore.writing.undo_chain import journal_of
 
 DATA = Path(__file__).parents[2] / "data"
@@ -218,6 +218,19 @@ def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
     assert path.read_bytes() == (DATA / "bloscpack" / "append_grow.blp").read_bytes()
 
 
+def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
+    path = Path(shutil.copy(SMALL, tmp_path))
+    new = tmp_path / "new.shard"
+    with pytest.MonkeyPatch.context() as patch:
+        FailingSync(patch, folders=True, first=0)
+        assert run(["delete", str(path), KEY, "--yes"]) == 4
+        assert [one.name for one in tmp_path.iterdir()] == ["small.shard"]
+        for force in ((), ("--force",)):
+            assert run(["pack", "swh", str(new), str(path), *force]) == 4
+            assert new.stat().st_size > path.stat().st_size
+    assert path.read_bytes() == SMALL.read_bytes()
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
@@ -345,6 +358,34 @@ run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
     assert run(["verify", str(path)]) == 0
 
 
+def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    journal = edited(path)
+    journals._mark(journal, journals.UNDOING)
+    assert "undoing an edit" in journals.interrupted(path)
+    with pytest.raises(UsageError, match="undoing an edit"):
+        journals.to_finish(path, "", ())
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_what_an_edit_streams_cannot_be_finished(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    with FileSource(path) as source:
+        more = Stream(5, lambda: iter([b"hello"]))
+        journal = journals.apply(edit_of(source, "more", (FileChange(len(OLD), more),), len(OLD) + 5, verb="append"))
+    assert journal is not None
+    journals._mark(journal, journals.BEGUN)
+    assert "again" not in journals.interrupted(path)
+    with pytest.raises(UsageError, match="shardcore undo"):
+        journals.to_finish(path, "append", ())
+    with pytest.raises(UsageError):
+        journals.finish(path)
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
 def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(shutil.copy(SMALL, tmp_path))
     told = ["--audit", "--reason", "GDPR", "--who", "me", "--ticket", "T-1"]
@@ -377,6 +418,22 @@ def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pyte
     capsys.readouterr()
     assert run(["delete", str(path), third, "--yes", "--reason", "x"]) == 0
     assert "pass --audit" in capsys.readouterr().err
+
+
+def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / "des" / "sidecar", tmp_path / "a"))
+    (path,) = folder.glob("*.des")
+    (meta,) = folder.glob("*.meta")
+    meta.chmod(0o600)
+    assert run(["tombstone", str(folder), "keep", "--yes", "--audit", "--by", "me", "--reason", "GDPR"]) == 0
+    assert stat.S_IMODE(meta.stat().st_mode) == 0o600
+    assert run(["tombstone", str(path), "keep", "--yes", "--audit", "--undo"]) == 0
+    lines = [json.loads(line) for line in Path(f"{path}.audit.jsonl").read_text().splitlines()]
+    assert [(one["verb"], one["keys"], one["sidecar"]) for one in lines] == [
+        ("tombstone", ["keep"], meta.name),
+        ("lift tombstone", ["keep"], meta.name),
+    ]
+    assert (lines[0]["who"], lines[0]["reason"]) == ("me", "GDPR")
 
 
 def test_rekey_never_replaces_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

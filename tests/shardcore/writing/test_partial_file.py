@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.errors import RemoteError, SourceChanged, SourceError
+from shardcore.writing import partial_file
 from shardcore.writing.partial_file import write_kept
 
 SIZE = 3 << 20
@@ -180,6 +181,19 @@ def test_another_content_begins_again(out: Path) -> None:
     assert goes_on(out.with_name("other")) == 0
 
 
+def test_without_a_place_for_records_nothing_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = out.parents[1] / "blocked"
+    blocked.write_text("")
+    monkeypatch.chdir(out.parent)
+    for place in (str(blocked), "relative"):
+        monkeypatch.setenv("XDG_STATE_HOME", place)
+        monkeypatch.setenv("HOME", str(blocked))
+        with pytest.raises(RemoteError):
+            write_kept(out, MARK, SIZE, Server(SIZE // 2))
+        assert not parts(out)
+        assert sorted(path.name for path in out.parent.iterdir()) == []
+
+
 @pytest.mark.parametrize("error", [SourceChanged("replaced"), SourceError("full"), KeyboardInterrupt()])
 def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
     broken(out)
@@ -208,3 +222,10 @@ def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script, str(out)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert goes_on(out) == 2 << 20
+
+
+def test_old_records_go(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_file, "MOST_RECORDS", 3)
+    for number in range(6):
+        broken(out.with_name(f"object{number}"))
+    assert len(records(out)) == 3

@@ -188,6 +188,17 @@ def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
 
 
+def test_finished_again_from_any_state(tmp_path: Path) -> None:
+    out = interrupted(tmp_path)
+    (out / REPLACING / FILES / "new.blp").rename(out / "new.blp")
+    output = Output(out, folder=True, force=True)
+    assert [path.name for path in output.removed] == ["old.blp"]
+    assert [path.name for path in out.iterdir()] == ["new.blp"]
+    (out / REPLACING).mkdir()
+    Output(out, folder=True, force=True)
+    assert [path.name for path in out.iterdir()] == ["new.blp"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

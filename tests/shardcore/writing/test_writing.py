@@ -216,6 +216,19 @@ sys.stdin.read()
         assert shard.declared_objects == 1
 
 
+def test_a_finished_writer_takes_nothing_more(tmp_path: Path) -> None:
+    writer = shardcore.create(tmp_path / "out.shard", format="swh")
+    writer.add(None, b"x")
+    (written,) = writer.finish()
+    assert written.path.exists()
+    with pytest.raises(ShardError):
+        writer.add(None, b"y")
+    with pytest.raises(UsageError, match="finished"):
+        writer.finish()
+    with pytest.raises(UsageError, match="plans"):
+        shardcore.create(None, format="swh").finish()
+
+
 @pytest.mark.parametrize("options", [{"no_such_option": 1}, {"seed": -1}, {"seed": "x"}])
 def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
@@ -223,6 +236,17 @@ def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[s
     assert names(tmp_path) == []
     with pytest.raises(UsageError, match="unknown format"):
         shardcore.create(tmp_path / "out", format="nope")
+
+
+def test_a_full_disk_is_our_error() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    file = TemporaryFile.__new__(TemporaryFile)
+    file.at, file.final, file._pending, file._proof = 0, Path("out"), None, None
+    with open("/dev/full", "wb", buffering=0) as full:
+        file._file = full  # type: ignore[assignment]
+        with pytest.raises(SourceError, match="space"):
+            file.write(b"x")
 
 
 @pytest.mark.parametrize(

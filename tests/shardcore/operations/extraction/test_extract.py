@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import FormatError, LimitExceeded, TimedOut, UsageError
+from shardcore.errors import FormatError, LimitExceeded, SourceError, TimedOut, UsageError
 from shardcore.model.objects import ObjectRef
 from shardcore.operations.extraction import Conflict, ExtractOptions, Names, extract_objects, write_object
 from shardcore.shards.shard import DEFAULT_LIMIT
@@ -123,6 +123,18 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "out/one").is_symlink()
 
 
+def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) -> None:
+    shard = LineShard(b"one=hello\ntwo=x\n")
+
+    def ref(row: int) -> ObjectRef:
+        if row == 0:
+            raise FormatError("row 0 is broken")
+        return shard.objects.ref(row)
+
+    results = list(extract_objects(shard, map(ref, [0, 1]), tmp_path))
+    assert [(r.key, bool(r.error)) for r in results] == [(None, True), ("two", False)]
+
+
 def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     shard = LineShard(b"one=hello\ntwo=x\n")
     results = list(extract_objects(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
@@ -133,6 +145,13 @@ def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     assert write_object(shard, shard.find("one"), tmp_path / "x", limit=5)[0] == 5
     with pytest.raises(UsageError):
         write_object(shard, shard.find("one"), tmp_path / "x")
+
+
+def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file/below", tmp_path / "a\0b"):
+        with pytest.raises(SourceError):
+            list(extract_objects(LineShard(b""), iter(()), folder))
 
 
 class PartShard(LineShard):

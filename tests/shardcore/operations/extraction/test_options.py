@@ -74,6 +74,15 @@ def test_what_happens_to_files_that_exist(
     assert not second.error
 
 
+def test_name_and_size_decide_what_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"HELLO")
+    (tmp_path / "two.txt").write_bytes(b"xx")
+    first, second = take(LineShard(PLAIN), tmp_path, conflict=Conflict.SKIP)
+    assert Path(first.skipped).read_bytes() == b"HELLO"
+    assert "exists already, with 2 bytes instead of 1" in second.error
+    assert (tmp_path / "two.txt").read_bytes() == b"xx"
+
+
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, conflict: Conflict) -> None:
     out = tmp_path / "out"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import zipfile
 
 import numpy as np
 import pytest
 
-from shardcore.operations.extraction.files import ending_of
+from shardcore.operations.extraction.files import HEAD, ending_of
 
 
 def saved(array: np.ndarray) -> bytes:
@@ -56,3 +57,10 @@ def zipped() -> bytes:
 )
 def test_whole_contents(content: bytes, ending: str) -> None:
     assert ending_of(content, whole=True) == ending
+
+
+def test_cut_contents() -> None:
+    text = ("é" * HEAD).encode()[: HEAD - 1]
+    assert ending_of(text, whole=False) == ".txt"
+    assert ending_of(text, whole=True) == ""
+    assert ending_of(json.dumps(list(range(10_000))).encode()[:HEAD], whole=False) == ".json"
