@@ -204,7 +204,7 @@ CELLS = list(dict.fromkeys(IN_TURN + AGAIN)) if FULL else sampled(IN_TURN, 18)
     [pytest.param(*cell, id=f"{cell[0].name}-{cell[1]}-{cell[2]}") for cell in CELLS],
 )
 def test_right_or_refused(trouble: Trouble, transport: str, sample: str) -> None:
-    """Opening, listing, reading and verifying return what a local copy returns, or raise the matching error within the deadline."""
+    """Each action returns what a local copy returns, or raises the matching error within the deadline."""
     one, right = samples()[sample], expected(sample)
     threads = set(threading.enumerate())
     with nothing_left(), ThreadPoolExecutor(len(ACTIONS)) as pool:
