@@ -57,6 +57,13 @@ def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
+def test_help_lists_the_main_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compare", "-O", "help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(compared_formats())
+    assert any(line.startswith("bloscpack.chunk_size") for line in lines)
+
+
 def test_the_table_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(["compare", "--count", "2"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) > 100

@@ -81,6 +81,18 @@ def test_ls_lists_what_can_be_had(data: Path, tmp_path: Path, monkeypatch: pytes
     assert [row["state"] for row in lines(capsys) if "sha256" not in row] == ["tombstoned"]
 
 
+@pytest.mark.parametrize(("limit", "skip"), [(None, 5), (3, 0), (3, 5), (0, 0), (99, 11), (5, 12)])
+def test_ls_in_pieces(small: str, expected: list[str], limit: int | None, skip: int, capsys: Capture) -> None:
+    options = ["--skip", str(skip)] + (["--limit", str(limit)] if limit is not None else [])
+    assert run(["ls", small, "--json", *options]) == 0
+    rows = lines(capsys)
+    assert [row["key"] for row in rows] == expected[skip:][:limit]
+    with shardcore.open(small) as shard:
+        assert [row["size"] for row in rows] == [shard.find(row["key"]).size for row in rows]
+    assert run(["ls", small, *options]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows)
+
+
 def test_ls_tells_digests(small: str, capsys: Capture) -> None:
     assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
     assert all(row["sha256"] == row["key"] for row in lines(capsys))

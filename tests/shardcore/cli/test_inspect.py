@@ -10,10 +10,11 @@ import pytest
 
 import shardcore
 from shardcore.cli import program
-from shardcore.cli.inspect import trace_lines
+from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
 from shardcore.errors import LimitExceeded, NotAShard, Remedy
 from shardcore.model.number_words import long_size
+from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
 from tests.hostile.neuroglancer import SHARDING
@@ -154,6 +155,27 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
     assert run(["trace", small, "no hex"]) == 2
 
 
+def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["trace", small, KEY]) == 0
+    text = capsys.readouterr().out
+    assert text.count("    why: ") == 11
+    assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
+    assert "    2: 0x210 · 1 byte\n" in text
+    assert "    h = 5 slots    how far one jump goes\n" in text
+    assert run(["trace", small, KEY, "--cold"]) == 0
+    text = capsys.readouterr().out
+    with shardcore.open(small) as shard:
+        paid = cold_trace(shard, KEY)
+    assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
+    assert f"Cold start: {cost_text(paid.total)}.\n" in text
+    assert cost_text(paid.total).startswith("2 requests, 5,064 bytes")
+    assert run(["trace", small, KEY, "--cold", "--json"]) == 0
+    cold = told(capsys)["cold"]
+    assert cold["total"] == {"requests": paid.total.requests, "bytes": 5064, "rounds": paid.total.rounds}
+    assert cold["opening"]["requests"] + sum(step["requests"] for step in cold["steps"]) == paid.total.requests
+    assert len(cold["steps"]) == 11
+
+
 def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", small, "1200", "--leads", "--json"]) == 0
     found = told(capsys)
@@ -239,6 +261,15 @@ def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.Cap
     assert report["ok"] is False
     assert [one["severity"] for one in report["findings"]] == ["error"]
     assert captured.err.startswith("shardcore: ")
+
+
+def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["locate", "des", "5", "-O", "help"]) == 0
+    assert "n_bits" in capsys.readouterr().out
+    for command in ("pack", "convert"):
+        assert run([command, "--help"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert all(one.name in out for one in all_formats())
 
 
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,16 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
             assert capsys.readouterr().out == text
 
 
+def test_options_for_remote_files_are_on_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", "remote"]) == 0
+    flags = re.findall(r"--[a-z-]+", capsys.readouterr().out)
+    assert {"--endpoint-url", "--requester-pays", "--limit-fetch", "--request-log"} <= set(flags)
+    assert run(["verify", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Remote options: see `shardcore help remote`" in text
+    assert not [flag for flag in flags if flag in text]
+
+
 @pytest.mark.parametrize(
     ("line", "old", "new"),
     [
@@ -126,6 +136,11 @@ def test_an_option_without_effect_is_refused(
 ) -> None:
     assert run(line.replace("SMALL", str(small)).split()) == 2
     assert capsys.readouterr().err == f"shardcore: {option}\n"
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"shardcore {shardcore.__version__}\n"
 
 
 @pytest.mark.thorough

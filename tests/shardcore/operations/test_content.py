@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
 from shardcore.operations.content.pictures import array_pixels, label_colours
 from shardcore.operations.content.results import ArrayContent
-from shardcore.operations.content.tensors import tensor_layout
+from shardcore.operations.content.tensors import tensor_content, tensor_layout
 from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
 SAMPLES = Path("resources/samples")
@@ -229,6 +230,12 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
     assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
 
 
+def test_metadata_is_json(tmp_path: Path) -> None:
+    pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
+    found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
+    assert content_json(found)["metadata"] == {"n": None}
+
+
 def test_labels_have_the_colours_of_the_window() -> None:
     labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
     layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
@@ -237,3 +244,13 @@ def test_labels_have_the_colours_of_the_window() -> None:
     pixels = array_pixels(found).astype(int)
     argb = label_colours(labels.T).astype(int)
     assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()
+
+
+def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t"
+    found = content_of(head + struct.pack("<IQIQ", 1, 1, 99, 0) + bytes(99), tmp_path)
+    assert isinstance(found, shardcore.TensorsContent)
+    print_content(found)
+    assert "unknown" in capsys.readouterr().out
+    with pytest.raises(shardcore.Unsupported, match="type 99"):
+        tensor_content(found.tensors[0], b"")
