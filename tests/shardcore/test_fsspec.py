@@ -140,6 +140,17 @@ def test_ranges(files: Any, start: int | None, end: int | None) -> None:
         files.cat_ranges(paths, [0], [1])
 
 
+def test_cat_of_several(files: Any) -> None:
+    assert files.cat("a", recursive=True) == {"a/b/deep.txt": b"deep", "a/second.txt": b"second"}
+    assert files.cat("a*b*") == files.cat(["a%2Ab%5B1].txt"]) == {"a%2Ab%5B1].txt": b"stars"}
+    assert files.cat("empty") == b""
+    missing = files.cat(["nope", "empty"], on_error="return")
+    assert isinstance(missing.pop("nope"), FileNotFoundError)
+    assert missing == {"empty": b""} == files.cat(["nope", "empty"], on_error="omit")
+    with pytest.raises(FileNotFoundError):
+        files.cat(["nope", "empty"])
+
+
 def test_files_seek(files: Any) -> None:
     with files.open("tides.csv") as file:
         assert (file.size, file.readline()) == (len(TABLE), b"day,height\n")
@@ -238,6 +249,31 @@ def test_instances(files: Any, archive: Path) -> None:
         writer.add("tides.csv", b"new")
     assert files.cat_file("tides.csv") == b"new"
     assert files.ls("", detail=False) == ["tides.csv"]
+
+
+def test_few_shards_stay_open(archive: Path) -> None:
+    import fsspec
+
+    from shardcore.fsspec import MOST_OPEN
+
+    def count() -> int:
+        return sum(os.path.realpath(one).endswith(".des") for one in Path("/proc/self/fd").iterdir())
+
+    systems = []
+    for number in range(MOST_OPEN + 4):
+        copy = archive.with_name(f"{number}.des")
+        copy.write_bytes(archive.read_bytes())
+        systems.append(fsspec.filesystem("shard", fo=str(copy)))
+    with systems[0].open("tides.csv", block_size=8) as file:
+        assert all(one.exists("tides.csv") for one in systems[1:])
+        assert count() == MOST_OPEN + 1
+        assert file.read() == TABLE
+        file.cache = None
+    del file
+    assert count() == MOST_OPEN
+    systems[-1].invalidate_cache()
+    assert count() == MOST_OPEN - 1
+    assert systems[0].exists("tides.csv")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import stat
 import unicodedata
 from collections.abc import Iterator
@@ -275,6 +276,41 @@ def test_folders_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert headers_for(("https", "example.org")) == {}
     with pytest.raises(OSError, match="Not a directory"):
         system.user_folder("state").mkdir(parents=True)
+
+
+def test_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert system.process_exists(os.getpid())
+    assert not system.process_exists(2**22 + 1)
+    assert system.process_exists(2**80)
+    assert system.user_mark() == str(os.getuid())
+    assert system.ending_signals() == (signal.SIGTERM,)
+    with windows():
+        monkeypatch.setattr(os, "kill", None)
+        monkeypatch.setattr(signal, "SIGBREAK", 21, raising=False)
+        monkeypatch.setenv("LOGNAME", "DOMAIN\\some one")
+        assert system.process_exists(1)
+        assert system.user_mark() == "DOMAIN_some_one"
+        assert system.ending_signals() == (signal.SIGTERM, 21)
+        system.allow_many_files(1 << 16)
+        system.limit_memory(1)
+
+
+def test_macos_allows_fewer_files_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    infinite, taken = resource.RLIM_INFINITY, list[int]()
+
+    def limit(which: int, values: tuple[int, int]) -> None:
+        if values[0] > 10240:
+            raise ValueError("current limit exceeds maximum limit")
+        taken.append(values[0])
+
+    for soft, expected in ((256, [10240]), (20000, [])):
+        monkeypatch.setattr(resource, "getrlimit", lambda which, soft=soft: (soft, infinite))
+        monkeypatch.setattr(resource, "setrlimit", limit)
+        taken.clear()
+        system.allow_many_files(1 << 16)
+        assert taken == expected
 
 
 # --- the fakes themselves ---

@@ -157,6 +157,23 @@ def test_stores_travel(volume: Any, array: NDArray[Any]) -> None:
     there.store.close()
 
 
+def test_a_login_is_not_shown() -> None:
+    from shardcore.zarr import ArrayStore
+
+    store = ArrayStore("https://me:topsecret@example.org/volume/?sig=topsecret")
+    assert "example.org/volume" in repr(store)
+    assert "topsecret" not in repr(store) + str(store)
+
+
+def test_a_store_is_read_only(volume: Any) -> None:
+    import zarr
+
+    with pytest.raises(ValueError, match="read only"):
+        zarr.core.sync.sync(volume.delete("zarr.json"))
+    with pytest.raises(ValueError, match=r"read.?only"):
+        zarr.open_array(volume)[0] = 1
+
+
 def test_damage_is_an_error(tmp_path: Path) -> None:
     """A chunk that cannot be decoded is not filled with zeros."""
     import zarr
