@@ -62,6 +62,17 @@ def test_a_ticket_opens_its_shard(where: Path) -> None:
                 assert shard.verify(Depth.CONTENT) == inside.verify(Depth.CONTENT)
 
 
+def test_a_single_file_is_a_set_of_one_ticket() -> None:
+    path = SAMPLES / "swh" / "small.shard"
+    with shardcore.open(path) as shard:
+        (ticket,) = shard.tickets()
+        assert (ticket.name, ticket.size, ticket.format) == ("", path.stat().st_size, "swh")
+        with shardcore.open_ticket(ticket) as again:
+            assert again.objects.keys[:] == shard.objects.keys[:]
+    with shardcore.open(path.read_bytes()) as shard, pytest.raises(UsageError, match="not opened by a path"):
+        shard.tickets()
+
+
 def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
     for path in HASHED.iterdir():
         server.put(f"/set/{path.name}", path)

@@ -15,6 +15,7 @@ from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import Broken
 from tests.remote.client import nothing_left
+from tests.remote.contents import Made
 from tests.remote.faults import Endless, FaultProxy, Mute, Stall, after
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Answer, HttpServer
@@ -66,6 +67,17 @@ def test_closing_ends_what_is_under_way() -> None:
         opened.close()
         with pytest.raises(errors.SourceError):
             read.result(options.stall_timeout / 2)
+
+
+def test_ten_gigabytes_without_ranges_are_refused(server: RangeServer) -> None:
+    server.behave(ranges=False)
+    url = server.put("/huge", Made(10_000_000_000, lambda start, stop: bytes(stop - start)))
+    with pytest.raises(errors.RangeRefused, match="range"):
+        source(url)
+    assert server.log.sent < 10_000_000
+    server.behave(chunked=True)
+    with pytest.raises(errors.RangeRefused, match="range"):
+        source(url, RemoteOptions(limit_fetch=2_000_000))
 
 
 CHUNKED = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
-from shardcore.sources.remote.address import parse_address
+from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.source import open_remote
@@ -94,6 +94,13 @@ def test_keys_are_in_no_text_of_the_options_or_of_errors() -> None:
         with pytest.raises(ShardError) as caught:
             shardcore.open("s3://bucket/none.shard", remote=options, tape=tape)
         _clean(caught.value, repr(caught.value), tape.lines(), tape.notes)
+
+
+def test_what_cannot_be_parsed_is_shown_without_secrets_too() -> None:
+    _clean(shown_address("https://me:hunter2@host:port/a?X=topsecret"), shown_address("https://h/a?X=topsecret"))
+    with pytest.raises(ShardError) as caught:
+        shardcore.open("https://me:hunter2@host:port/a?X=topsecret")
+    _clean(caught.value)
 
 
 ADDRESS = "http://me:hunter2@127.0.0.1:9/a.shard?X-Amz-Signature=topsecret"

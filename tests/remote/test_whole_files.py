@@ -14,7 +14,9 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.errors import LargeRead
 from shardcore.shards import whole_file
+from shardcore.sources.read_purpose import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Log
@@ -141,3 +143,11 @@ def test_what_is_too_large_comes_as_it_is_read(
     assert report() == first
     assert len(server.log) > requests
     check(server.log, name, 100)
+
+
+def test_who_wants_to_be_asked_first_is_asked(server: RangeServer) -> None:
+    with shardcore.open(served(server, "swh")) as shard:
+        opening = server.log.sent
+        with at_most(100_000), pytest.raises(LargeRead):
+            shard.verify()
+        assert server.log.sent - opening < 100_000

@@ -11,6 +11,7 @@ from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.registry import format_of
 from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
+from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.teaching.comparison.contents import BUILT_IN
@@ -27,6 +28,15 @@ def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
     assert source.read_many([(300_000, 300_010), (700_000, 700_010), (65_530, 65_540)])[0][0] == 300_000 % 256
     assert bill.cost == ColdCost(4, 65536 + 24, 2)
     assert source.loaded(65_500, 65_600) == ((65_500, 65_540),)
+
+
+def test_what_is_not_there_is_asked_for_once(data: Path) -> None:
+    bill = Bill(fetch=True)
+    folder = ColdFolder(LocalFolder(data / "swh"), bill)
+    for _ in range(2):
+        assert folder.list()
+        assert not folder.has("nothing")
+    assert bill.cost == ColdCost(2, 0, 2)
 
 
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
