@@ -37,7 +37,6 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_list(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a name the drawings are listed, with what can be set; a key adds those of its lookup."""
     assert run(["draw", small]) == 0
     assert "bits-of-a-key\n    --set n_bits=8  Low bits: a whole number from 1 to 16\n" in capsys.readouterr().out
     assert run(["draw", small, KEY]) == 0
@@ -45,7 +44,6 @@ def test_list(small: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_forms(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text is printed, SVG is written; controls are set."""
     assert run(["draw", small, "--name", "played", "--set", "n_bits=3"]) == 0
     out = capsys.readouterr().out
     assert "Bits of a key  [what if]" in out
@@ -59,7 +57,6 @@ def test_forms(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is wrong is told in one line with what there is; a file that cannot be written is no usage error."""
     for options, told, code in (
         (
             ["--name", "lookup"],
@@ -82,7 +79,6 @@ def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_trace_draws_on_request(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The drawing of a step stands under it with `--draw`, and nowhere without; JSON has it always."""
     assert run(["trace", small, KEY]) == 0
     assert "The address of a uid" not in capsys.readouterr().out
     assert run(["trace", small, KEY, "--draw"]) == 0

@@ -21,7 +21,7 @@ from shardcore.teaching.comparison.measure import pack_in_memory
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
-    """A first range comes with the file; what is read again costs nothing; far ranges of one call are one round."""
+    """Ranges of one call are one round trip; bytes that came are free."""
     recorder = CostRecorder(fetch=True)
     source = ColdSource(BytesSource(bytes(range(256)) * 4096), recorder, None, owned=False)
     assert recorder.cost == ColdCost(1, 65536, 1)
@@ -43,7 +43,7 @@ def test_what_is_not_there_is_asked_for_once(data: Path) -> None:
 
 
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
-    """Whatever the open shard knows by now, a first reader pays the same, and the shard stays open."""
+    """The cold cost does not depend on what the open shard has cached."""
     with shardcore.open(data / "swh" / "medium.shard") as shard:
         shard.load_index()
         key = str(shard.objects.keys[5])
