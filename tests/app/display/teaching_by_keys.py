@@ -25,9 +25,8 @@ def by_keys(person: Person, sample: Sample, folder: Path) -> None:
     walk(person)
     draw(person)
     ask_who_leads(person)
-    chart(person, folder)
+    chart(person)
     make_a_card(person)
-    compare(person, folder)
     break_and_salvage(person, folder)
 
 
@@ -217,8 +216,8 @@ def ask_who_leads(person: Person) -> None:
 # --- charts ---
 
 
-def chart(person: Person, folder: Path) -> None:
-    """Rows, bars and ranges by the arrows; numbers and a picture are saved."""
+def chart(person: Person) -> None:
+    """Rows, bars and ranges by the arrows."""
     person.press("alt+8")
     state = person.until(lambda state: state["focus"] == "chartKind" and (state["shares"] or state["why"]), "charts")
     person.press("Home")
@@ -226,7 +225,7 @@ def chart(person: Person, folder: Path) -> None:
     if state["shares"]:
         tab_to(person, "budgetView")
         person.press("Down", "Return")
-    for kind in ("sizes", "entropy", "load"):
+    for kind in ("sizes", "load"):
         tab_to(person, "chartKind", "shift+Tab")
         person.press("Down")
         state = person.until(
@@ -241,8 +240,6 @@ def chart(person: Person, folder: Path) -> None:
         assert state["described"], "a bin says nothing"
         if kind == "sizes":
             filter_by_range(person, state)
-            save_chart(person, 0, folder / "sizes.csv")
-            save_chart(person, 1, folder / "sizes.svg")
     person.look("keys-chart")
 
 
@@ -250,23 +247,6 @@ def filter_by_range(person: Person, state: State) -> None:
     """Shift and the arrows make a range; Return filters."""
     person.press(*["shift+Right"] * (state["bins"] - 1), "Return")
     person.until(lambda state: "size:" in state["filter"] or "stored:" in state["filter"], "the filter of the range")
-
-
-def save_chart(person: Person, entry: int, path: Path) -> None:
-    """By the menu beside the tabs."""
-    tab_to(person, "chartSave", "shift+Tab")
-    person.press("space")
-    person.until(lambda state: state["popup"], "the menu")
-    person.press(*["Down"] * (entry + 1), "Return")
-    save_as(person, path)
-    person.take_keyboard()
-    tab_to(person, "chartSave")
-
-
-def save_as(person: Person, path: Path) -> None:
-    """Types a name into the dialog for files."""
-    answer_file_dialog(person, "QFileDialog", path)
-    person.until_written(path)
 
 
 def answer_file_dialog(person: Person, name: str, path: Path) -> None:
@@ -300,31 +280,6 @@ def make_a_card(person: Person) -> None:
     person.take_keyboard()
     person.press("ctrl+a", "ctrl+v", "Return")
     person.until(lambda state: state["span"] == span and not state["busy"], f"the bytes of the link, {span}")
-
-
-# --- the comparison ---
-
-
-def compare(person: Person, folder: Path) -> None:
-    """The window of the comparison: sliders, a format, a table and a picture as files."""
-    person.take_keyboard()
-    person.press("ctrl+shift+m")
-    person.until(lambda state: state["compared_formats"] and not state["to_pack"], "the formats")
-    person.take_keyboard()
-    tab_to(person, "compareStrips")
-    person.press("Home")
-    person.until(lambda state: state["compared_now"] == state["compared_formats"][0], "the first format")
-    before = tab_to(person, "compareCount")["packed_count"]
-    person.press("Right")
-    person.until(lambda state: state["packed_count"] != before and not state["to_pack"], "more objects")
-    person.press("alt+t")
-    save_as(person, folder / "formats.csv")
-    person.take_keyboard("Compare formats$")
-    person.press("alt+p")
-    save_as(person, folder / "formats.svg")
-    person.take_keyboard("Compare formats$")
-    person.press("Escape")
-    person.until(lambda state: not state["compared_formats"], "the end of the comparison")
 
 
 # --- the sandbox ---

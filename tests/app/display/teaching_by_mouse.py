@@ -22,9 +22,8 @@ def by_mouse(person: Person, sample: Sample, folder: Path) -> None:
     walk(person)
     draw(person)
     ask_who_leads(person)
-    chart(person, folder)
+    chart(person)
     make_a_card(person)
-    compare(person, folder)
     break_and_salvage(person, folder)
 
 
@@ -166,14 +165,13 @@ def ask_who_leads(person: Person) -> None:
 # --- charts ---
 
 
-def chart(person: Person, folder: Path) -> None:
-    """The budget by its rows, sizes by a range that filters; numbers and a picture are saved."""
+def chart(person: Person) -> None:
+    """The budget by its rows, sizes by a range that filters."""
     person.press("alt+8")
     state = person.until(lambda state: state["chart"] == "budget" and (state["shares"] or state["why"]), "the budget")
     if state["shares"]:
         person.click("share:0")
-        save_chart(person, "Numbers, CSV", folder / "budget.csv")
-    for kind in ("sizes", "entropy", "load"):
+    for kind in ("sizes", "load"):
         person.click("chartKind")
         person.press("Down", "Return")
         state = person.until(
@@ -186,7 +184,6 @@ def chart(person: Person, folder: Path) -> None:
             person.until(lambda state: state["chosen_bins"][0] >= 0, "the bin")
         if kind == "sizes":
             filter_by_range(person, state)
-            save_chart(person, "Picture", folder / "sizes.svg")
 
 
 def filter_by_range(person: Person, state: State) -> None:
@@ -198,14 +195,6 @@ def filter_by_range(person: Person, state: State) -> None:
     person.mouse.up()
     person.until(lambda state: "size:" in state["filter"] or "stored:" in state["filter"], "the filter of the range")
     person.look("chart-range")
-
-
-def save_chart(person: Person, what: str, path: Path) -> None:
-    """By the menu beside the tabs."""
-    person.click("chartSave")
-    person.until(lambda state: state["popup"], "the menu")
-    person.click(f"menu:{what}")
-    save_as(person, path)
 
 
 def press(person: Person, button: str, dialog: str) -> None:
@@ -259,30 +248,6 @@ def open_link(person: Person, span: list[int]) -> None:
     person.press("ctrl+a", "ctrl+v")
     person.click("button:Open")
     person.until(lambda state: state["span"] == span and not state["busy"], f"the bytes of the link, {span}")
-
-
-# --- the comparison ---
-
-
-def compare(person: Person, folder: Path) -> None:
-    """The window of the comparison: sliders, a strip, a table and a picture as files."""
-    person.click("menu:Learn")
-    person.click("menu:Compare formats…")
-    person.until(lambda state: state["compared_formats"] and not state["to_pack"], "the formats")
-    person.look("compare")
-    before = person.ask("state")["packed_count"]
-    person.drag("handle:compareCount", 80)
-    person.until(lambda state: state["packed_count"] > before and not state["to_pack"], "more objects")
-    person.click("strip:0")
-    person.until(lambda state: state["compared_now"] == state["compared_formats"][0], "the format")
-    person.click("compareTableFile")
-    save_as(person, folder / "formats.csv")
-    person.until(lambda state: state["compare_line"].startswith("Saved"), "word of the table")
-    person.click("comparePicture")
-    save_as(person, folder / "formats.svg")
-    person.look("compared")
-    person.click("compareClose")
-    person.until(lambda state: not state["compared_formats"], "the end of the comparison")
 
 
 # --- the sandbox ---

@@ -177,12 +177,9 @@ def _compared(shown: MainWindow) -> State:
     if sheet is None:
         return {"compared_formats": []}
     return {
-        "compared_formats": list(sheet.desk.rows),
-        "to_pack": len(sheet.desk.stale),
-        "packed_count": len(sheet.desk.objects),
-        "dials": sheet.desk.dials,
+        "compared_formats": list(sheet.rows),
+        "to_pack": len(sheet.stale),
         "compared_now": sheet.strips.current,
-        "compare_line": sheet.line.text(),
     }
 
 

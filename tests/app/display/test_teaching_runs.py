@@ -45,7 +45,7 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 @pytest.mark.parametrize("sample", sampled(BY_MOUSE, 1), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
-    """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
+    """Lookup, drawings, leads, charts, card and its link, sandbox, salvage; then the window is closed."""
     by_mouse(person, sample, tmp_path / "saved")
     leave(person, errors_of)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from shardcore import Span
 from shardcore.teaching import assets
-from shardcore.teaching.lessons.library import lessons
+from shardcore.teaching.lessons.library import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -400,8 +401,8 @@ def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWind
 @pytest.mark.thorough
 def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: MainWindow, file: Path) -> None:
     """The next key must not change another byte than the one that was selected."""
-    window.help.teaching.this_file.trigger()
     player = window.panels.panel(LessonPanel).player
+    player.start(replace(lessons_of("swh")[0], sample=""))
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
     in_sandbox(window)
     at(window, 1500)
