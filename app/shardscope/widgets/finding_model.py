@@ -1,4 +1,4 @@
-"""The findings of a verification as a Qt table model."""
+"""Table model of the findings of a verification, sorted by severity."""
 
 from __future__ import annotations
 

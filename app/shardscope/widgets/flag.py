@@ -1,4 +1,4 @@
-"""The flag of a note: in the bytes, on the overview, in the tree."""
+"""Flag of a note in bytes, overview and tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of the window: four sizes and their zoom, and one monospaced face with a slashed zero that comes along."""
+"""Fonts of the window: four sizes, their zoom, and a bundled monospaced font with a slashed zero."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ _POINTS_PER_INCH = 72
 
 
 def points(pixels: float, *, zoomed: bool = True) -> float:
+    """Return a size in points from pixels at 100 %; `zoomed=False` for drawings that are scaled as a whole."""
     own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
     return own * zoom() if zoomed else own
 
@@ -45,12 +46,14 @@ def zoom() -> float:
 
 
 def set_zoom(factor: float) -> None:
+    """Set the zoom factor for new fonts, limited to the range of `ZOOMS`; `theme.zoom` updates existing fonts."""
     application = QGuiApplication.instance()
     if application is not None:
         application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
 
 
 def px(pixels: float) -> int:
+    """Return a length in pixels from pixels at 100 %; lengths are not reduced below 100 %."""
     return round(pixels * max(zoom(), 1.0))
 
 
@@ -77,6 +80,7 @@ def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
 
 
 def register() -> None:
+    """Load the bundled font once per application."""
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)

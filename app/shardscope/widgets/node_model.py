@@ -1,4 +1,4 @@
-"""The node tree as a Qt model. Children are fetched by jobs when the user looks; a row is not a Python object."""
+"""Item model of the node tree; children are read in jobs, page by page, when a node is expanded."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ T = TypeVar("T")
 
 @dataclass
 class _Opened:
+    """Expanded node with the loaded pages of its children; `parent` and `opened` are indices in `NodeModel._open`."""
+
     node: Node
     parent: int
     row: int
@@ -56,6 +58,8 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Level:
+    """One level of a path: the page of children that holds the next node, and its row."""
+
     count: int
     page: int
     nodes: Sequence[Node]
@@ -64,10 +68,12 @@ class _Level:
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
+    """Return the children shown in the tree; the decoded content of a node comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
 def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
+    """Return the section of each node; None for nodes of another source and where sections cannot be read."""
     source = parent.span.source
     try:
         sections = shard.sections_of(source) if source or shard.source is not None else ()
@@ -86,6 +92,11 @@ def make_page(kids: Sequence[Node], page: int) -> list[Node]:
 
 
 class NodeModel(QAbstractItemModel):
+    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`.
+
+    Rows that are not expanded need no objects. `revealed(index)` follows each `reveal`.
+    """
+
     revealed = Signal(object)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -151,6 +162,7 @@ class NodeModel(QAbstractItemModel):
         self.endResetModel()
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
+        """Run a job of the session; its result is dropped if the model was reloaded meanwhile."""
         current = self._round
 
         def taken(result: T) -> None:
@@ -213,6 +225,7 @@ class NodeModel(QAbstractItemModel):
     # --- finding a path ---
 
     def reveal(self, path: tuple[Node, ...]) -> None:
+        """Load all levels of a path in a job; `revealed` follows."""
         if not path or not self._open or self.only_differing:
             return
 
@@ -244,6 +257,7 @@ class NodeModel(QAbstractItemModel):
         return tuple(reversed(nodes))
 
     def node(self, index: Index) -> Node | None:
+        """Return the node of an index; None until its page is loaded."""
         if not index.isValid():
             return None
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)
@@ -372,6 +386,7 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 
 
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
+    """Return the page around each node of a path, as far as the tree contains it; None for another source."""
     if path[0].span.source != shard.tree.span.source:
         return None  # another file, as a xorb beside its shard
     levels: list[_Level] = []

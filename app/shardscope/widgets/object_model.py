@@ -1,4 +1,4 @@
-"""The objects as a Qt table model: pages of rows fetched by jobs, an order or a filter as a NumPy array of rows."""
+"""Table model of the objects: pages of rows read in jobs; sorting and filtering as a NumPy array of rows."""
 
 from __future__ import annotations
 
@@ -100,6 +100,12 @@ class RowPage:
 
 
 class ObjectModel(QAbstractTableModel):
+    """Rows of `Shard.objects`, all or those set by `set_rows`.
+
+    Qt counts rows and pixels in 32 bits, so one block of at most `set_most` rows is shown at a time.
+    A *place* is an index into the shown order over all blocks, a *row* one into `Shard.objects`.
+    """
+
     page_failed = Signal(object)
     blocks_changed = Signal()
 
@@ -138,6 +144,7 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(None)
 
     def set_rows(self, rows: NDArray[np.integer] | None) -> None:
+        """Show these rows in this order; None shows all in the order of the format."""
         self.beginResetModel()
         self._forget()
         self._rows = rows
@@ -156,6 +163,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def block(self) -> tuple[int, int]:
+        """Half-open range of places of the current block."""
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
@@ -181,9 +189,11 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
+        """True if `place_of` takes too long for the GUI thread and needs a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
+        """Return the place of a row; None if it is not shown. O(n) in the number of rows after `set_rows`."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
         return place_in(self._rows, row)
@@ -202,6 +212,7 @@ class ObjectModel(QAbstractTableModel):
         return place if self._rows is None else int(self._rows[place])
 
     def ranges_of(self, places: Iterable[range]) -> RowRanges:
+        """Return the rows behind ranges of places in the current block."""
         first = self._first
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
@@ -210,6 +221,7 @@ class ObjectModel(QAbstractTableModel):
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
     def keys_at_hand(self) -> Iterator[str]:
+        """Yield the keys of loaded pages, most recently used first; reads nothing."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
 
@@ -314,6 +326,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
+        """Return the size of a row of the block divided by `largest`; 0 while either is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

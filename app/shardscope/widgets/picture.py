@@ -1,4 +1,4 @@
-"""Any part of the window as a picture in a file: lines and letters as SVG, or points as PNG."""
+"""Saving a widget as a picture: vector graphics (SVG) or pixels (PNG)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
 
 
 def write_picture(widget: QWidget, path: Path) -> bool:
+    """Write a widget as SVG or PNG, by the suffix (default: PNG); return whether the file was written."""
     if path.suffix.lower() != ".svg":
         return widget.grab().save(str(path), "PNG")
     try:
@@ -36,6 +37,8 @@ def write_picture(widget: QWidget, path: Path) -> bool:
 
 
 def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
+    """Ask for a path and write the picture; `told` gets a message and whether writing failed."""
+
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")

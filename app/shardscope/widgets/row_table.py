@@ -1,4 +1,4 @@
-"""The tables of findings and of hits: rows of text, of which one is chosen."""
+"""Tables of findings and of search results: rows of text, one of them selected."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def row_table(
     *,
     wrapped: bool = False,
 ) -> QTableView:
+    """Set up a table without a grid; `choose` is called on selection, and again on a click on the current row."""
     table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -1,4 +1,4 @@
-"""The style dialog of the window: quiet frames, even spacing, one accent."""
+"""Qt style sheet of the window."""
 
 from __future__ import annotations
 
@@ -144,6 +144,7 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
+    """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
     # A combo box that has a border of this library has no arrow of Qt's.
     icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)

@@ -1,4 +1,4 @@
-"""The columns of a table in a dock: as wide as their texts; a narrow table scrolls."""
+"""Column widths of a table in a dock: as wide as the texts; a narrow table scrolls."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ _BETWEEN = 8
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
+    """Width rule of a column: `least` is its minimum in pixels, None for numbers, which are never cut."""
+
     least: int | None = None
 
 
 class ColumnRoom(QObject):
+    """Sets column widths to the widest text seen so far; owned by the table."""
+
     def __init__(
         self, table: QTableView, rules: Sequence[ColumnRule], stretched: int, *, wrapped: bool = False
     ) -> None:

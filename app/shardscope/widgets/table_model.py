@@ -1,4 +1,4 @@
-"""Flat table model: titles, and the texts of one thing in each row."""
+"""Base class of flat table models."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ THING_ROLE = int(Roles.UserRole)
 
 
 class TableModel(QAbstractTableModel):
+    """Table with one item of `things` per row; `numbers` are the right-aligned columns."""
+
     titles: tuple[str, ...] = ()
     numbers: Collection[int] = ()
     things: Any = ()
@@ -31,6 +33,7 @@ class TableModel(QAbstractTableModel):
         return self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
+        """Return the accessible text of a cell; None for its displayed text."""
         return None
 
     def hide_answers(self, secrets: OpenSecrets) -> None:
@@ -43,6 +46,7 @@ class TableModel(QAbstractTableModel):
         self.endResetModel()
 
     def change(self, first: int = 0, last: int | None = None, column: int | None = None) -> None:
+        """Emit `dataChanged` for rows `first` to `last`, both included; by default for all rows."""
         last = self.rowCount() - 1 if last is None else last
         if 0 <= first <= last:
             columns = (0, len(self.titles) - 1) if column is None else (column, column)

@@ -1,8 +1,7 @@
-"""Colours, letters, hatches and fonts of the window.
+"""Palettes, letters and hatches of the window.
 
-A byte has the tint of its section, in one of two strengths; strips, charts and swatches have the same tints. Keys,
-pointers and sizes are underlined. Colour is never alone: sections and fields have letters, underlines have forms,
-sections have hatches, and the legend names them.
+A byte is tinted by its section, in two alternating strengths; keys, pointers and sizes are underlined. Colour is never
+the only sign: sections and fields also have letters, underlines or hatches.
 """
 
 from __future__ import annotations
@@ -91,6 +90,12 @@ HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
 
 @dataclass(frozen=True)
 class Palette:
+    """Colours of one theme; `safe` palettes are for colour-blind users.
+
+    `zero` is for zero bytes and letters on tints, `faint` for borders of input fields and disabled text,
+    `missing` for the hatch of bytes that are not loaded.
+    """
+
     name: str
     dark: bool
     safe: bool
@@ -112,9 +117,11 @@ class Palette:
     missing: QColor
 
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
+        """Return the tint of a section; parity 1 is the stronger one."""
         return colour(*tint(self.name, role, parity))
 
     def field(self, role: FieldRole) -> QColor:
+        """Return the background of a role in `UNDERLINED`, for selected bytes and drawings."""
         return colour(*tint(self.name, role, 0))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
@@ -148,11 +155,13 @@ def _rgb(colour: QColor) -> Rgb:
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
+    """Return a colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
 @lru_cache(maxsize=len(NAMES))
 def palette(name: str) -> Palette:
+    """Return the palette of that name; the light one if there is none."""
     safe = name.endswith("-safe")
     if name == "dark-room":
         return _dark_room()
@@ -162,6 +171,7 @@ def palette(name: str) -> Palette:
 
 
 def apply(application: QApplication, name: str) -> Palette:
+    """Set the theme of the application; a change takes about half a second."""
     chosen = palette(name)
     sheet = _sheet(chosen)
     # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
@@ -180,6 +190,7 @@ def apply(application: QApplication, name: str) -> Palette:
 
 
 def wear(window: QWidget, name: str) -> None:
+    """Give one window its own theme; an empty name removes it."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
     # Not before: a style sheet takes back the palette that it finds, and those within do not take that of the window.
@@ -204,6 +215,7 @@ def _sheet(colours: Palette) -> str:
 
 
 def zoom(application: QApplication, factor: float) -> None:
+    """Set the zoom of the application: scales fonts and fixed sizes of all existing widgets."""
     before = type_.zoom()
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:
@@ -240,6 +252,7 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
 
 
 def mixed(one: QColor, two: QColor, share: float) -> QColor:
+    """Mix two colours; share 0 gives the first, 1 the second."""
     pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
     return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
 

@@ -1,4 +1,4 @@
-"""*Diff with*: two shards side by side, their fields, their objects, and their bytes."""
+"""Window of *Diff with*: two shards with their fields, objects and bytes side by side."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ class DiffWindow(QDialog):
         self.resize(1360, 860)
 
     def begin(self) -> None:
+        """Open and compare both shards in a job; contents are only read if both are local."""
         self._run(contents=not self.desk.remote)
 
     def _run(self, *, contents: bool) -> None:

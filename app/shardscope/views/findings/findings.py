@@ -1,4 +1,4 @@
-"""Verification: three depths, and what was found."""
+"""Verification panel: depth buttons, state of the last run, findings."""
 
 from __future__ import annotations
 
@@ -123,6 +123,7 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
+        """At least as high as a button, so that nothing moves when the state takes one line."""
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)

@@ -1,4 +1,4 @@
-"""The actions of the hex panel, for the menus of the window, and the menu of the bytes."""
+"""Actions of the hex panel, for the menus of the window, and its context menu."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _WINDOW = Qt.ShortcutContext.WindowShortcut
 
 
 class HexActions:
+    """Actions of the hex panel; the panel connects them."""
+
     def __init__(self, panel: QWidget) -> None:
         self._panel = panel
         self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
@@ -75,6 +77,7 @@ class HexActions:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
     def tr(self, text: str) -> str:
+        """Translate in the context that `lupdate` extracts by this class name."""
         return QCoreApplication.translate("HexActions", text)
 
     def _action(

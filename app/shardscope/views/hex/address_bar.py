@@ -1,4 +1,4 @@
-"""The one field: a place, a name or a key is typed, what that means is seen at once, Enter goes there."""
+"""Address field: an offset, expression, name or key with a live preview; Enter goes there."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class EntryAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EntryMeaning:
+    """One meaning of an entry: an offset to go to, or a key to look up (offset 0)."""
+
     deed: EntryAction
     text: str
     words: str
@@ -44,12 +46,15 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
+    """Data that entries are compared with, all in memory; `keys` are those of loaded objects."""
+
     places: GotoNames
     is_key: Callable[[str], bool]
     keys: Iterable[str] = ()
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
+    """Return the meanings of a complete entry, an offset before an object; raises `GotoError` if there is none."""
     trouble = GotoError("a number, a name or a key is missing")
     found: list[EntryMeaning] = []
     try:
@@ -64,6 +69,7 @@ def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
+    """Return the completions of an entry: its meanings, then matching names, keys and recent entries."""
     if not text:
         return list(recent)
     try:
@@ -113,6 +119,8 @@ def _object(key: str) -> EntryMeaning:
 
 
 class PressThrough(QObject):
+    """Passes a click beside a popup on to the widget under it; Qt's completer would discard it."""
+
     def __init__(self, popup: QWidget) -> None:
         super().__init__(popup)
         self._popup = popup
@@ -145,6 +153,8 @@ _SHARE = 0.55
 
 
 class AddressBar(QWidget):
+    """Address field; `chosen` carries an offset, `key_chosen` a key, `left` returns the focus to the bytes."""
+
     chosen = Signal(object)
     key_chosen = Signal(object)
     left = Signal()
@@ -207,6 +217,7 @@ class AddressBar(QWidget):
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
+        """Show the current offset (None: no selection), unless the entry means the same or is being edited."""
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()

@@ -1,4 +1,4 @@
-"""The path to the byte with the caret, as links."""
+"""Path to the byte at the caret, as links."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _LEFT = 12
 
 
 class Breadcrumb(QLabel):
+    """Path as links: `chosen` carries the `Span` of a part, `file_chosen` is emitted for the first.
+
+    It is one tab stop, with Left, Right and Enter inside; Qt's own link focus would trap Shift+Tab.
+    """
+
     chosen = Signal(object)
     file_chosen = Signal()
 

@@ -1,4 +1,4 @@
-"""Location of the drawings: a tab beside the bytes, or over them if there is room for both."""
+"""Placement of the drawings: in a tab instead of the bytes, or above them if both fit."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _SHARES = (72, 28)
 
 
 class DrawingPlace(QObject):
+    """Loads the available drawings in a job; creates their panel on first use."""
+
     shown_changed = Signal(bool)
     """Emitted with true when the drawings are shown, false when hidden."""
     remembered_changed = Signal(object)
@@ -81,6 +83,7 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
+        """Reset after a shard was opened; the same file, such as an edited sandbox, keeps its drawing."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -115,6 +118,7 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
+        """Load the available drawings in a job; not while a lookup runs, which triggers it again."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key
@@ -144,6 +148,7 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
+        """Draw the lookup of the selected object; during a lookup, only of an explicitly selected row."""
         if not selection.complete:
             self._chosen_row = selection.row if selection.span is None else None
         if not selection.complete or not self.in_front:
@@ -197,6 +202,7 @@ class DrawingPlace(QObject):
         return self.panel
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
+        """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted."""
         self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 

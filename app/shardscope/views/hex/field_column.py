@@ -1,4 +1,4 @@
-"""The column right of the text: the fields that begin in each row, by name and value, where the width allows."""
+"""Column right of the text: names and values of the fields that begin in each row, where the width allows."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ _NAME, _VALUE, _RECORD = 24, 26, 14
 
 @dataclass(frozen=True, slots=True)
 class NamedField:
+    """Text of a field; `value` is empty if the bytes already show it, `path` starts at the section."""
+
     span: Span
     name: str
     value: str
@@ -55,6 +57,8 @@ class NamedField:
 
 
 class FieldNames(QObject):
+    """Cache of the fields in blocks of `STRETCH` bytes, loaded in jobs; `changed` follows each load."""
+
     changed = Signal()
 
     def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
@@ -71,6 +75,7 @@ class FieldNames(QObject):
         self.changed.emit()
 
     def want(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        """Load the fields that begin in half-open ranges, at most `MOST` blocks; a new request replaces the old one."""
         numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
         missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
         if not missing:
@@ -153,6 +158,8 @@ class FieldLine:
 
 
 class FieldColumn(QObject):
+    """Layout, painting and hit testing of the column; `wanted` is the user's choice, `shown` also needs room."""
+
     changed = Signal()
     """Rows look otherwise."""
 
@@ -183,6 +190,7 @@ class FieldColumn(QObject):
 
     @property
     def most(self) -> float:
+        """Width in pixels that is enough for nearly all rows; 0 if the column is off."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
     def left(self, grid: HexGrid) -> float:

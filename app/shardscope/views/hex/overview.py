@@ -1,4 +1,4 @@
-"""The overview strip: the whole source on one line, what is on the screen, what is loaded, what is wrong."""
+"""Overview strip of the source: sections, visible range, loaded bytes, findings, notes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ def paint_strip_lights(
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
+    """Return the left edges of badges with the given middles, moved so that none overlap if there is room."""
     found: list[float] = []
     free = left
     for middle, width in zip(middles, widths, strict=True):
@@ -219,11 +220,13 @@ class Overview(QWidget):
         self.update()
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
+        """Set the ranges that a remote source has cached; None hides the line of loaded bytes."""
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
 
     def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Mark ranges changed in a sandbox; an empty range marks removed bytes."""
         self._changed = tuple(ranges)
         self.update()
 
@@ -326,6 +329,7 @@ class Overview(QWidget):
             done = last
 
     def loaded(self) -> list[tuple[int, int]]:
+        """Return the half-open ranges of complete pages in memory or in the cache of the source."""
         whole = (
             (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
             for start, stop in self._fetched or ()

@@ -1,6 +1,6 @@
-"""Paints the screen of a hex view, from what is in memory: rows, which are kept, and over them what moves.
+"""Painting of the hex view from loaded pages: rows are cached as pictures, overlays are painted over them.
 
-Moving the caret, hovering and scrolling paint no more rows than come into view or change their selection.
+Moving the caret, hovering and scrolling only repaint rows that appear or whose selection changes.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def _reach(span: Span) -> tuple[int, int]:
+    """Return the half-open byte range of a span; an empty span gives the byte after it."""
     return span.start, max(span.stop, span.start + 1)
 
 
@@ -137,6 +138,7 @@ def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
 
 
 def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
+    """Return a curve and its final direction in radians; it bends so that arrows in both directions do not coincide."""
     across, down = other.x() - one.x(), other.y() - one.y()
     length = math.hypot(across, down) or 1.0
     bow = min(length * 0.22, 70.0)
@@ -160,6 +162,8 @@ Paint = Callable[[QPainter, int, int], None]
 
 
 class RowCanvas:
+    """Cache of row pictures in a ring buffer; scrolling keeps the rows that stay on the screen."""
+
     def __init__(self) -> None:
         self._image = QImage()
         self._keys: list[Hashable] = []
@@ -178,6 +182,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
+        """Draw rows at `place`, cut at its bottom, painting those not cached; equal keys mean equal pictures."""
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
@@ -299,6 +304,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
+        """Return the cache key of a line, apart from its bytes, whose changes call `forget`."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
         return scroll, start, stop, _inside(scene.selection, start, stop), _inside(scene.record, start, stop)
 

@@ -1,7 +1,6 @@
-"""Paints what stays of rows: backgrounds, edges, texts, findings, the gutter; not caret, frames or what is hovered.
+"""Painting of the cached part of rows: backgrounds, borders, text, findings, gutter; no caret or hover.
 
-Backgrounds are filled run by run. The time follows from the number of rows, and of fields in them, not from the size of
-the file.
+The cost depends on the number of rows and fields on the screen, not on the size of the file.
 """
 
 from __future__ import annotations
@@ -82,6 +81,8 @@ _LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role i
 
 
 class _Face:
+    """Glyph indices of ASCII in a font; `rise` is the baseline below the top of a text, in whole device pixels."""
+
     def __init__(self, font: QFont, grid: HexGrid) -> None:
         self.font = font
         self.raw = QRawFont.fromFont(font)
@@ -185,6 +186,7 @@ class HexRowPainter:
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
+        """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
@@ -359,6 +361,7 @@ _HIT_TINT = 0.12
 
 
 def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
+    """Return `(row, first cell, stop, value)` of equal neighbours in each row; zeros are omitted."""
     changes = np.ones(values.shape, np.bool_)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
     rows, places = np.nonzero(changes)
@@ -371,6 +374,7 @@ def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Merge equal stretches of adjacent rows: `(row, stop row, first cell, stop cell, value)`."""
     top = last = 0
     shape: tuple[int, int, int] | None = None
     for row, *rest in stretches:
@@ -392,6 +396,7 @@ def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
 
 
 def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
+    """Blend a colour over opaque ARGB pixels in place; zeros are not painted and stay."""
     chosen = chosen & (colours > 0)
     under = colours[chosen]
     mixed = np.full(len(under), 255 << 24, np.uint32)
@@ -402,6 +407,7 @@ def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float)
 
 
 def shade_table(palette: Palette, fields: Collection[FieldRole]) -> NDArray[np.uint32]:
+    """Return the ARGB colour of each shade (see `ByteCells.shade`); `fields` have their own backgrounds."""
     return np.array(
         [
             (palette.field(role) if role in fields else palette.section(section, parity)).rgba()

@@ -1,4 +1,4 @@
-"""The bytes of what is open, with all that belongs to them: tabs, path, overview, search, legend."""
+"""Panel of the bytes: tabs, path, overview, search, legend."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class HexCopier(QObject):
         self._state = state
 
     def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        """Copy the selected bytes; reads them in a job and refuses too many with `failed`."""
         span, rows = self._state.selection.span, self._state.layout
         if not span.size:
             return
@@ -104,6 +105,8 @@ class Naming:
         self._starts = {}
 
     def learn(self) -> None:
+        """Load the offsets of all named fields in a job."""
+
         def take(starts: dict[str, int]) -> None:
             self._starts = starts
 
@@ -157,6 +160,11 @@ class HexPlace:
 
 
 class HexPanel(QWidget):
+    """Central panel of the window; it follows the session's selection and changes it.
+
+    The window sets `room`, the height without notices, so that a notice takes room from the rows only.
+    """
+
     full_width_changed = Signal()
     """Other bytes are shown, or they are shown otherwise: see `full_width`."""
     look_up_wanted = Signal(object)
@@ -230,6 +238,7 @@ class HexPanel(QWidget):
 
     @property
     def full_width(self) -> float:
+        """Width in pixels beyond which nothing more is shown; infinite for drawings."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
@@ -388,6 +397,7 @@ class HexPanel(QWidget):
         self.overview.set_notes(notes)
 
     def _lights_changed(self) -> None:
+        """Show the highlights; with no selection, scroll to the bytes that the step computes with."""
         lights, arrows = self._session.lights, self._session.arrows
         self.state.set_lights(lights, arrows)
         self.overview.set_lights(lights, arrows)
@@ -402,6 +412,7 @@ class HexPanel(QWidget):
             self.state.reveal(here[0].span.start)
 
     def show_source(self, name: str, select: Span | None = None) -> None:
+        """Show a source, in a new tab if needed, and select bytes; a source that is not open is read in a job."""
         known = self.tabs.known(name)
         if known is not None:
             self._show(known, select)
@@ -583,6 +594,7 @@ class HexPanel(QWidget):
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...] | None:
+        """Return the cached ranges of a remote source; None for local or decoded bytes."""
         shard = self._session.shard
         if shard is None or not self._session.request.is_remote or stored_span(self.state.name) is not None:
             return None

@@ -1,4 +1,4 @@
-"""Content that is painted in a hex view besides its cells."""
+"""Overlays that a hex view paints besides its cells."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ Range = tuple[int, int]
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
+    """Return the ranges of the field at the end of a path and of its record; empty or one if there are fewer."""
     inside = [node for node in path if node.span.source == source and node.span.size]
     if len(inside) < 2:
         return ()
@@ -36,12 +37,19 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
 
 @dataclass(frozen=True)
 class HexSelection:
+    """Selected bytes (one for a caret alone, none in an empty source) and the offset of the caret."""
+
     span: Span
     caret: int
 
 
 @dataclass
 class HexScene:
+    """Overlays on the rows of the screen; ranges are half-open, `caret` is -1 for none.
+
+    `frames` are the field at the caret, then its record. With `half`, the second digit of the byte is typed next.
+    """
+
     rows: ScreenRows
     sections: Sequence[Section]
     selection: Range | None

@@ -1,4 +1,4 @@
-"""A scroll bar for any number of rows: the bar is only a scaled thumb, the top row is a Python integer."""
+"""Scroll bar for any number of rows: the bar is a scaled thumb, the top row is a Python integer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ THUMB = 100_000
 
 
 class RowScroller:
+    """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
+
+    `away` returns the row some lines below a row, which differs from addition when rows are folded.
+    """
+
     def __init__(
         self, bar: QScrollBar, moved: Callable[[], None], away: Callable[[int, int], int] = operator.add
     ) -> None:
@@ -29,6 +34,7 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
+        """Set the total and visible number of rows; keeps the top row, or stays at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self._visible), 0)
@@ -58,6 +64,7 @@ class RowScroller:
         self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
+        """Scroll minimally to show a row; with `centre`, to a third of the screen."""
         if self.top <= row < self._away(self.top, self._visible):
             return
         above = self._visible // 3 if centre else 0 if row < self.top else self._visible - 1

@@ -1,4 +1,4 @@
-"""Search in a hex panel: its bar with what was searched before, its jobs, hits on bytes and on the overview."""
+"""Search of a hex panel: bar, history, jobs and marks of hits."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
+        """Return an older (1) or newer (-1) entry; the text being typed comes before the newest."""
         if not self._lines or now != self._lines[self._at]:
             # Something else was typed: that is the newest, and the latest search comes before it.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
@@ -103,6 +104,11 @@ _SIGN = 28
 
 
 class SearchBar(QWidget):
+    """Searches the current source in jobs.
+
+    `found` carries the `Span` of a hit, `patterns_changed` the patterns to mark, `hits_changed` the `HitList`.
+    """
+
     found = Signal(object)
     patterns_changed = Signal(object)
     hits_changed = Signal(object)
@@ -215,6 +221,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def look(self, *, backward: bool = False) -> None:
+        """Search from the caret and wrap around; a call during a search is queued."""
         patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return

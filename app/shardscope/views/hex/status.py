@@ -1,4 +1,4 @@
-"""What a byte or a selection is: its tooltip, and its offset, length and name in the status line."""
+"""Descriptions of a byte or selection: tooltip, and offset, length and field in the status line."""
 
 from __future__ import annotations
 

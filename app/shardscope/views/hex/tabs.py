@@ -1,4 +1,4 @@
-"""The tabs over the bytes: the stored source first, then what parts of it decode to."""
+"""Tabs above the bytes: the stored source, then decoded ones, then the drawing."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class SourceTabs(QTabBar):
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
+        """Show a source; a stored source replaces the previous stored one."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
@@ -159,6 +160,7 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
+    """Return the stored bytes of a decoded source; None for a stored source."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None

@@ -1,4 +1,4 @@
-"""The hex view: bytes coloured by their meaning, from what is in memory, at any offset."""
+"""Hex view: bytes coloured by their meaning, painted from loaded pages."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _LOOKS = 28
 
 
 class HexView(QAbstractScrollArea):
+    """Paints a `HexState` and passes events on; the signals for menus carry the global position."""
+
     menu_requested = Signal(object)
     header_menu_requested = Signal(object)
     field_chosen = Signal(object)

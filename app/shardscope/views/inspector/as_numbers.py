@@ -1,4 +1,4 @@
-"""Bytes at an offset as integers, floats, a time, a GUID, text and bits. No Qt."""
+"""Interpretation of bytes as integers, floats, time, GUID, text and bits. No Qt."""
 
 from __future__ import annotations
 
@@ -40,12 +40,15 @@ _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
+    """One interpretation; `big` is None where the byte order makes no difference."""
+
     name: str
     little: str
     big: str | None = None
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
+    """Return all interpretations; fewer than `MOST` bytes only at the end of the source."""
     return (
         *(_number(name, code, data) for name, code in _NUMBERS),
         Reading("time", next(_times(data), TOO_FEW)),
@@ -73,6 +76,7 @@ def _number(name: str, code: str, data: bytes) -> Reading:
 
 
 def _times(data: bytes) -> Iterator[str]:
+    """Yield the plausible times (1990 to 2050) of counts since 1970."""
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):
             count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds

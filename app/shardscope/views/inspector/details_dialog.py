@@ -1,4 +1,4 @@
-"""Details of a selection as a dialog: looked at, copied, saved as a picture or a page."""
+"""Details of a selection as a page to copy, or to save as a picture, PDF or Markdown."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class CardView(ResourceFreeText):
         return page
 
     def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
+        """Paint the page in black, whatever the theme."""
         context = QAbstractTextDocumentLayout.PaintContext()
         context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
         painter = QPainter(device)
@@ -71,6 +72,7 @@ class CardView(ResourceFreeText):
         return image
 
     def write(self, path: Path) -> bool:
+        """Write the page as `.md`, `.svg`, `.pdf` or, for other suffixes, PNG; return whether it was written."""
         kind = path.suffix.lower()
         try:
             path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Summary of the open file: what it is, how much is in it, and where."""
+"""Summary of the open file: format, counts, sizes and parts."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ class Summary:
 
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
+    """Return the summary of a shard. Runs in a job; reads only a slice of a small array."""
     try:
         known = format_of(shard.format)
     except UsageError:

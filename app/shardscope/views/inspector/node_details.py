@@ -31,11 +31,13 @@ PENDING = "…"
 
 @dataclass(frozen=True, slots=True)
 class ToPage:
-    """Leads to the row of the selected field on the page of its format."""
+    """Link to the row of the selected field in the format reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetailRow:
+    """Row of the details; `copied` is copied instead of `text` if set, `tone` names a colour of `theme.Palette`."""
+
     name: str
     text: str
     copied: str = ""
@@ -63,6 +65,7 @@ _ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE}
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
+    """Return the details of a node; `raw` are its first `RAW` bytes, or None until they are loaded."""
     rows = [DetailRow("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(DetailRow("type", node.type, strong=True))

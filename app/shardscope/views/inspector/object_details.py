@@ -1,4 +1,4 @@
-"""Details of an object for the inspector: key, state, size, offsets, and facts of its format. No Qt."""
+"""Details of an object for the inspector. No Qt."""
 
 from __future__ import annotations
 

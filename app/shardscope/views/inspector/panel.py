@@ -1,4 +1,4 @@
-"""The inspector: details of what is selected, or a summary of the file, and the bytes at the caret as numbers."""
+"""Inspector: details of the selection or a summary of the file, and the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
@@ -139,6 +139,8 @@ class _Bytes:
 
 
 class Inspector(QScrollArea):
+    """Follows the selection and reads the few bytes it shows in jobs; `page_wanted` requests the format reference."""
+
     page_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -165,6 +167,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
+        """Follow the selection; the old details stay until the new ones are loaded, for at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
@@ -423,6 +426,7 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
+    """Return the last node, with `differs` and `elsewhere` of its parent if it has none."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

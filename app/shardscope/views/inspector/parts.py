@@ -1,4 +1,4 @@
-"""The parts of the inspector: a form of names and values, and the table of numbers at the caret."""
+"""Parts of the inspector: form of names and values, and table of numbers at the caret."""
 
 from __future__ import annotations
 
@@ -126,6 +126,7 @@ class Numbers(QTableWidget):
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "", *, hidden: bool = False) -> None:
+        """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
         if hidden:
             rows: Sequence[Reading] = [Reading(name, HIDDEN, HIDDEN) for name in _NAMES]
             own = ""

@@ -1,4 +1,4 @@
-"""The dialog in which a note is written."""
+"""Dialog for the text of a note."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from shardscope.widgets.elided import Elided
 
 
 class NoteDialog(QDialog):
+    """Dialog for a note; `written` carries the span and the text."""
+
     written = Signal(object, str)
 
     def __init__(self, span: Span, place: str, text: str, parent: QWidget | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Actions on the selected objects: extract, copy keys, look up, verify."""
+"""Actions on the selected objects."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ MAX_ROWS = 100_000
 
 
 class ObjectActions(QObject):
+    """Actions on the selected rows; reading runs in jobs. The window connects `copy_files`."""
+
     trace_requested = Signal(object)
 
     def __init__(self, session: Session, table: ObjectTable, settings: Settings, parent: QWidget) -> None:
@@ -178,6 +180,7 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
+        """Read the selected objects completely in a job; report the digest of one, or how many are readable."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None

@@ -1,4 +1,4 @@
-"""Visible columns of the object table: those that differ between rows, or the user's choice."""
+"""Visible columns of the object table: those whose values differ, or the user's choice per format."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ class ColumnVisibility(QObject):
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
+        """Set the columns of a newly opened shard; `counted` means that `learn` follows."""
         listing = self._session.listing
         plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
         self._constant = frozenset(plain) | (PENDING if counted else frozenset())
         self._apply()
 
     def learn(self, census: Census | None) -> None:
+        """Hide columns with one value; None if the rows cannot be counted."""
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()
 

@@ -1,4 +1,4 @@
-"""Objects as temporary files, for drags and for the clipboard: written by jobs, kept until the program ends. No Qt."""
+"""Objects as temporary files for drags and the clipboard; written in jobs, removed when the program ends. No Qt."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
 
 
 class TooLarge(Exception):
-    """A selection that is not written without being requested."""
+    """Selection above the size limit."""
 
 
 @dataclass(frozen=True)
 class Prepared:
+    """Complete files in their own folder; `left_out` counts tombstoned objects that were skipped."""
+
     folder: Path
     files: tuple[Path, ...]
     size: int
@@ -69,6 +71,8 @@ class DraggedNode:
 
 
 class DragFolders:
+    """Private temporary folders (mode 0700) of this process, removed when it ends."""
+
     def __init__(self, base: Path | None = None) -> None:
         self._base = base or Path(tempfile.gettempdir())
         self._root: Path | None = None
@@ -88,6 +92,7 @@ class DragFolders:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def remove_stale(self) -> list[Path]:
+        """Remove and return the folders of dead processes of this user."""
         removed = []
         for path in self._base.glob(f"{_PREFIX}*"):
             match = _NAME.fullmatch(path.name)
@@ -106,6 +111,10 @@ def prepare(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
+    """Write objects to files; skips unused rows, and tombstoned ones unless `deleted`.
+
+    Raises `TooLarge` above `limit` bytes. On any exception all files are removed.
+    """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
     used = (columns.state != State.UNUSED) & (~dead | deleted)
@@ -141,6 +150,7 @@ def prepare_node(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
+    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
     if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
@@ -165,6 +175,7 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
+    """Return whether a node holds the stored content of its object; an entry that refers to it does not."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)

@@ -1,8 +1,7 @@
-"""Dragging objects out of a table, or nodes out of a tree, as files, and copying them as files.
+"""Dragging objects and nodes to other programs as files, and copying them as files.
 
-A drag must have its files when it begins: programs read them at the drop, or even before. So small selections are
-written by a job when the mouse is pressed, before it has moved; large ones are prepared when a drag is tried, with
-progress, and can be dropped when they are ready.
+Programs read the files at the drop or earlier, so small selections are written in a job on mouse press already. Large
+ones are written when a drag starts, and can be dropped when they are ready.
 """
 
 from __future__ import annotations
@@ -98,6 +97,12 @@ _Then = Callable[[Prepared], None]
 
 
 class DragOut(QObject):
+    """Makes the selection of a view draggable; owned by the view.
+
+    `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
+    Up to `small` bytes are written on mouse press.
+    """
+
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
         super().__init__(view)
         self.small = small
@@ -131,6 +136,7 @@ class DragOut(QObject):
         self._prepare(take, whole=True)
 
     def close(self) -> None:
+        """Remove all files; call it at exit, when no job writes any more."""
         self._port.removeEventFilter(self)
         self._view.removeEventFilter(self)
         self._folders.remove()
@@ -208,6 +214,7 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
+        """Write the selected files in a job, then call `then`; unless `whole`, only small selections, silently."""
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return

@@ -1,4 +1,4 @@
-"""Paints the rows of the object table: texts are cut and measured once, then only drawn."""
+"""Painting of the object table: texts are cut and measured once per row, then only drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects: a filter, the table, and what is known about both."""
+"""Panel of the objects: filter, table and state."""
 
 from __future__ import annotations
 
@@ -264,6 +264,7 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
+    """Return the message if there are no rows to count; None if the number of rows is shown."""
     shard = session.shard
     if shard is None:
         return ""
@@ -308,6 +309,8 @@ class ListPlace:
 
 
 class ObjectPanel(QWidget):
+    """Follows the session's selection and changes it; `bytes_wanted` requests the focus for the bytes."""
+
     bytes_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -545,6 +548,7 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
+        """Find the rows of a filter and order in a job, after confirmation if that reads a large remote index."""
         if self._session.shard is None:
             return
         # What an earlier look for the same rows reports, that it was stopped say, is of no interest any more.

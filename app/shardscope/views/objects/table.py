@@ -1,4 +1,4 @@
-"""The table of objects: a view over any number of rows."""
+"""Table view of the objects, for any number of rows."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ LONG_KEY = 14
 
 
 class ObjectTable(QTableView):
+    """Shows an `ObjectModel`, one block at a time; its signals carry rows of `Shard.objects`."""
+
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
@@ -248,6 +250,7 @@ class ObjectTable(QTableView):
         return range(max(first, 0), last + 1)
 
     def follow(self, row: int | None) -> None:
+        """Select a row without emitting `rows_chosen`; None clears the selection."""
         self.follow_place(None if row is None else self.objects.place_of(row))
 
     def follow_place(self, place: int | None) -> None:
@@ -306,6 +309,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
+        """Emit the current row if it is selected, else the shown one while it is, else the first selected row."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return

@@ -1,4 +1,4 @@
-"""The list of places: two lines each, and a bar where one is."""
+"""List of locations: two lines each, a bar at the current one."""
 
 from __future__ import annotations
 

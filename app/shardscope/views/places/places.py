@@ -1,4 +1,4 @@
-"""Places to open: shards of the data set or of the same folder, recent files, samples."""
+"""Panel of locations: shards of the data set or folder, recent files, samples, remote stores."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ UP = ".."
 
 
 class FolderBrowser(QObject):
+    """Lists a folder of a remote store page by page, in jobs; `listed(places)` follows each page."""
+
     moved = Signal()
     listed = Signal(object)
     told = Signal()
@@ -467,6 +469,7 @@ class PlacesPanel(QWidget):
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
+    """Return the files of a folder with the suffix of a known format or of the open file. Runs in a job."""
     endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
     found = []
     for entry in folder.list():

@@ -1,4 +1,4 @@
-"""Array as a picture of two axes, and as numbers. Each element knows its bytes in the content."""
+"""Array as a picture of two axes or as numbers; each element is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -266,6 +266,7 @@ class ArrayView(ContentView):
         return across, down
 
     def plane_shown(self) -> NDArray[Any]:
+        """Return the plane in the picture, shape `(rows, columns)`."""
         across, down = self._shown
         places: Any = tuple(
             slice(None) if axis in (across, down) else self._sliders[axis].value() if axis in self._sliders else 0

@@ -1,4 +1,4 @@
-"""Canvas of a scene: turned, zoomed, pointed at. Draws by NumPy, fewer details while it turns."""
+"""Canvas of a 3D scene, drawn by NumPy, with fewer details while it turns."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
 
 
 class GeometryCanvas(QWidget):
+    """3D scene with box, axes and scale; `pointed` and `chosen` carry the number of a thing, -1 for none."""
+
     pointed = Signal(int)
     chosen = Signal(int)
     spoken_role = QAccessible.Role.Graphic
@@ -132,6 +134,7 @@ class GeometryCanvas(QWidget):
         return QPointF((columns[middle] + 0.5) * factor, (rows[middle] + 0.5) * factor)
 
     def thing_at(self, place: QPointF) -> int:
+        """Return the triangle at a point, or the nearest vertex within `REACH` pixels; -1 for none."""
         scene, shaded = self.scene, self.shaded
         if scene is None or shaded is None or not self._full:
             return -1
@@ -384,5 +387,3 @@ def length_text(length: float, unit: str) -> str:
             if abs(length) >= size:
                 return f"{length / size:,.4g} {name}"
     return f"{length:,.4g} {unit}".rstrip()
-
-

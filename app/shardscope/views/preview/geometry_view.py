@@ -1,4 +1,4 @@
-"""Mesh, skeleton or annotations in 3D. Fragments, vertices and rows have their bytes, in both directions."""
+"""3D view of meshes, skeletons and annotations; fragments, vertices and rows are linked to their bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as a tree of names and values; each value has its bytes in the content."""
+"""JSON as a tree; each value is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(eq=False, slots=True)
 class _Item:
+    """Value in the tree, or a group of its members `[first, last)`."""
+
     parent: _Item | None
     row: int
     value: JsonValue
@@ -84,6 +86,7 @@ class JsonTree(QAbstractItemModel):
         return found
 
     def bytes_of(self, index: Index) -> tuple[int, int]:
+        """Return the half-open range of a value with its name; of a group, of all its members."""
         item = self.of(index)
         if item.group:
             inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]

@@ -1,4 +1,4 @@
-"""Levels of an array: statistics of its elements, colour maps, and the histogram in which the levels are shown."""
+"""Value range of an array: statistics, colour maps and histogram."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ _LARGE = 1e30
 
 @dataclass(frozen=True, slots=True)
 class ArrayStatistics:
+    """Statistics of an array; `low` and `high` are finite, `auto` are the 1st and 99th percentile.
+
+    `counts` is the histogram from `low` to `high`, of a sample if the array is large.
+    `odd` counts values that are not finite.
+    """
+
     low: float = 0.0
     high: float = 1.0
     auto: tuple[float, float] = (0.0, 1.0)
@@ -99,6 +105,7 @@ def colour_table(name: str) -> NDArray[np.uint32]:
 
 
 def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
+    """Return the ARGB pixels of a plane of shape `(rows, columns)`; values are clipped to `low` and `high`."""
     table = colour_table(name)
     if plane.dtype.itemsize == 1:
         # Each value has its colour, whatever the number of pixels.

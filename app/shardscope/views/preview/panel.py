@@ -1,4 +1,4 @@
-"""Preview of the selected object: what it is, and the bytes of what is pointed at."""
+"""Preview of the selected object, with links between elements and bytes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ from shardscope.widgets.while_visible import WhileVisible
 
 
 class PictureView(ContentView):
+    """Decoded picture; its pixels are compressed together, so each is linked to all bytes."""
+
     label = "Picture"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -217,6 +219,10 @@ def views_of(found: Content) -> tuple[type[ContentView], ...]:
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[str, str]) -> tuple[Preview, str]:
+    """Read and prepare an object; return it with the label of its view, empty if none can show it. Runs in a job.
+
+    `limit` is the number of bytes read, None for the default of each kind. `labels` are the views chosen last, by kind.
+    """
     found = content(shard, ref, limit=limit)
     try:
         parts = shard.content_parts(ref)
@@ -261,6 +267,7 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
+    """Read a member of an archive; None if it has to open in its own tab. See `preview_of`."""
     assert isinstance(shown.content, ArchiveContent)
     member = shown.content.members[number]
     try:
@@ -310,6 +317,8 @@ class DragHandle(QWidget):
 
 
 class PreviewPanel(QWidget):
+    """Follows the selected object while visible; reads in jobs."""
+
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("preview")
@@ -694,6 +703,7 @@ class PreviewPanel(QWidget):
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:
+        """Write the content to a file in a job; replaces an existing file."""
         shown = self.shown
         if shown is None:
             return

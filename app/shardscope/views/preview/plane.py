@@ -1,4 +1,4 @@
-"""Plane of pixels: a picture or a slice of an array, with zoom, the pixel under the pointer, and a marked one."""
+"""Zoomable plane of pixels: a picture or a slice of an array."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ ARROWS = {
 
 
 class PlaneView(QWidget):
+    """Zoomable image; `pointed` and `chosen` carry a pixel, -1 for none."""
+
     pointed = Signal(int, int)
     chosen = Signal(int, int)
     zoomed = Signal()
@@ -87,6 +89,7 @@ class PlaneView(QWidget):
             self.update()
 
     def zoom(self, factor: float | None) -> None:
+        """Multiply the zoom; None fits the image into the widget, 0 sets one screen pixel per image pixel."""
         if factor is None:
             self._zoom, self._offset = 0.0, QPointF()
         else:

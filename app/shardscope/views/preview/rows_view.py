@@ -1,4 +1,4 @@
-"""Rows of a content: cells of a table, tensors, members of an archive, strings in bytes."""
+"""Content as rows: tables, tensors, members of an archive, strings in bytes."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class ContentRows:
         return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
+        """Return the half-open range of a cell or its row; empty if it has none."""
         return self._spans[row]
 
     def cell_at(self, offset: int) -> tuple[int, int] | None:
@@ -192,6 +193,7 @@ class RowsModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column, numbers by value, empty cells last; -1 restores the order of the content."""
         count, source = len(self.source), self.source
         self.layoutAboutToBeChanged.emit()
         self.ordered_by = column

@@ -1,4 +1,4 @@
-"""Text with line numbers, colours and a find line; each line has its bytes in the content."""
+"""Text with line numbers, syntax colours and search; each line is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -73,11 +73,13 @@ def shown_text(text: str) -> str:
 
 
 def qt_position(text: str) -> Callable[[int], int]:
+    """Return a function from text offsets to Qt positions, where characters beyond U+FFFF count twice."""
     wide = [match.start() for match in _BEYOND.finditer(text)]
     return lambda offset: offset + bisect_left(wide, offset)
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
+    """Return the coloured tokens of a text in Qt positions, found by Pygments."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None
@@ -135,6 +137,8 @@ class _Numbers(QWidget):
 
 
 class TextLines(QPlainTextEdit):
+    """Text with line numbers; `pointed(line)` and `chosen(line)` count from 0, -1 for none."""
+
     pointed = Signal(int)
     chosen = Signal(int)
 

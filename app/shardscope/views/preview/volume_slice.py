@@ -1,4 +1,4 @@
-"""Window of a plane of a volume, filled with chunks as they arrive."""
+"""Visible part of a plane of a volume, filled as chunks arrive."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
 
 
 def is_shown(grid: ChunkGrid) -> bool:
+    """Return whether an array has numbers on two axes or more, in chunks of at most `MOST_CHUNK` bytes."""
     return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
 
 
@@ -59,6 +60,7 @@ def chunk_size(grid: ChunkGrid) -> int:
 
 
 def first_slice(grid: ChunkGrid) -> QImage | None:
+    """Read and return the default slice; None if it takes more than `MOST_CHUNK` bytes."""
     shown = VolumeSlice(grid, *planes_of(grid)[0], Kept(KEPT))
     if len(shown.chunks) * chunk_size(grid) > MOST_CHUNK:
         return None
@@ -67,6 +69,7 @@ def first_slice(grid: ChunkGrid) -> QImage | None:
 
 
 def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:
+    """Cache a chunk; thread-safe."""
     size = chunk.nbytes if isinstance(chunk, np.ndarray) else 64
     kept.put((grid.name, cell.at), (chunk,), size)
 
@@ -89,6 +92,11 @@ def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
 
 
 class VolumeSlice:
+    """Pixels of a window of a plane; GUI thread only.
+
+    `at` is the coordinate on each axis, on those of the plane of the first pixel. `values` has shape `(rows, columns)`.
+    """
+
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
         self.grid, self.across, self.down = grid, across, down
         self._kept = kept

@@ -1,4 +1,4 @@
-"""Volume as one picture: a slice assembled from chunks, and where the voxel that was clicked is stored."""
+"""Volume as a picture: a slice assembled from chunks, and the storage location of a voxel."""
 
 from __future__ import annotations
 
@@ -165,6 +165,8 @@ FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Ke
 
 @dataclass(frozen=True, slots=True)
 class GridFound:
+    """Array of chunks; `own` is false for another scale, which has its own address `uri`."""
+
     grid: ChunkGrid
     own: bool
     uri: str = ""
@@ -179,6 +181,7 @@ def grid_of(shard: Shard, scale: str) -> GridFound | None:
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first and last element stored in the selected bytes, or None. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -202,6 +205,8 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
 
 
 class VolumeView(QWidget):
+    """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
+
     offered = Signal(bool)
     """True if the open shard has an array of many chunks."""
     look_up_requested = Signal(str)
@@ -591,6 +596,7 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
+        """Highlight the bytes of the voxel under the pointer; not for remote shards, which would need requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.point_at([])

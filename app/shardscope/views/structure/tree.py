@@ -1,4 +1,4 @@
-"""The structure of the file as a tree: what it is made of, with values, offsets and sizes."""
+"""Structure of the file as a tree with values, offsets and sizes."""
 
 from __future__ import annotations
 
@@ -160,6 +160,8 @@ _Place = tuple[str, Span]
 
 @dataclass(frozen=True)
 class LitNodes:
+    """Nodes of highlights: `ends` are highlighted themselves, `ways` while they are collapsed."""
+
     ends: dict[_Place, list[Light]] = field(default_factory=dict)
     ways: dict[_Place, list[Light]] = field(default_factory=dict)
 
@@ -172,6 +174,7 @@ class LitNodes:
 
 
 def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
+    """Return the nodes of highlights; may read. Highlights that cannot be explained are omitted."""
     found = LitNodes()
     for light in lights:
         try:
@@ -305,6 +308,8 @@ class TreePlace:
 
 
 class StructureTree(QTreeView):
+    """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
+
     look_up_requested = Signal(object)
     """A key that is to be looked up."""
     extract_requested = Signal(object)
@@ -481,7 +486,7 @@ class StructureTree(QTreeView):
         self._bring_in(event.oldSize().height())
 
     def _bring_in(self, height: int) -> bool:
-        """Scroll to the current row if only a part of it is seen; return whether its middle was within the height."""
+        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
         row = self.visualRect(self.currentIndex())
         seen = row.isValid() and 0 <= row.center().y() < height
         if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):

@@ -1,4 +1,4 @@
-"""The costs of a lookup: with what is cached here, or from a cold start."""
+"""Costs of a lookup, with the cache or from a cold start."""
 
 from __future__ import annotations
 

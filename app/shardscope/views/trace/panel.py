@@ -1,4 +1,4 @@
-"""The trace panel: type a key, and walk its lookup step by step; each step highlights the bytes it looked at."""
+"""Lookup panel: a key, and the steps of its lookup; each step highlights the bytes it reads."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
+        """Show an outcome: of the lookup, `FAILED` or the state of the object; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -304,6 +305,7 @@ class TracePanel(QWidget):
         self._tell()
 
     def _show_costs(self, *_: object) -> None:
+        """Show the costs of all steps; a cold cost is measured on first request."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:

@@ -1,4 +1,4 @@
-"""One step of a lookup as a card: what is done and why, what came out, which bytes were looked at, what it cost."""
+"""One step of a lookup as a card: text, reason, values, bytes and cost."""
 
 from __future__ import annotations
 
@@ -233,6 +233,7 @@ class StepCard(QWidget):
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
+        """Show everything for the current step, the sentence for earlier ones, only the title for later ones."""
         self.progress = progress
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(

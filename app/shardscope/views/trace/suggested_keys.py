@@ -1,4 +1,4 @@
-"""Suggested keys: those that a sample names, or the first one of any other file."""
+"""Suggested keys: those of a sample, or the first key of any other file."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ MOST_FILES = 50
 
 
 def sample_of(uri: str) -> Sample | None:
+    """Return the sample at a path, or the sample of which it is a copy; None for other files and addresses."""
     path = Path(uri)
     try:
         if is_address(uri) or not path.exists():
@@ -51,6 +52,7 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
+    """Return the files in a folder, sorted; empty above `MOST_FILES`."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0

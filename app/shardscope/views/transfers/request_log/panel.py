@@ -1,4 +1,4 @@
-"""The request tape: what was asked of another machine, when, what for, and what it cost."""
+"""Panel of the request log: requests, their purpose, time and cost."""
 
 from __future__ import annotations
 
@@ -245,6 +245,7 @@ class RequestLogPanel(QWidget):
         return shard.source.uri if shard is not None and shard.source is not None else ""
 
     def _run(self) -> None:
+        """Poll for new requests while the panel is visible."""
         if self.model.tape is not None and self.isVisible():
             self._poll()
             self._timer.start()
@@ -298,6 +299,7 @@ class RequestLogPanel(QWidget):
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
+        """Return the bytes that a request fetched; None if they are not of the open shard."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None
@@ -350,6 +352,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
+    """Return the source name of an address in the open shard; None if it has none."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""
