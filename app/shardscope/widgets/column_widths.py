@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 MOST_ROUNDS = 3
-"""Most rounds of sharing widths; it ends earlier where the room no longer changes."""
+"""Maximum number of layout passes; a pass that keeps the room ends earlier."""
 
 
 @dataclass(frozen=True, slots=True)

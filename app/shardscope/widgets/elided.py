@@ -27,7 +27,7 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
     if seen == text:
         return text
     kept = seen.removesuffix("…")
-    # A key may begin with digits: a word with letters in it is no number.
+    # A key may begin with digits; a word with letters is not a number.
     for word in _WORD.finditer(text):
         if word.start() <= len(kept) < word.end() and _KEY.fullmatch(word[0]):
             return metrics.elidedText(text[: word.end()], Qt.TextElideMode.ElideMiddle, wide)  # type: ignore[arg-type]

@@ -7,25 +7,25 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from shardcore.teaching import assets
 
 SMALL = 11
-"""Pixels: what is beside something, such as units, letters, captions."""
+"""Pixels, for units, role letters and captions."""
 
 NORMAL = 13
-"""Pixels: everything else, the bytes included."""
+"""Pixels, for everything else, including the bytes."""
 
 LARGE = 16
-"""Pixels: the value in question, the title of a panel."""
+"""Pixels, for main values and titles of panels."""
 
 TITLE = 20
-"""Pixels: the title of a page."""
+"""Pixels, for titles of pages."""
 
 SIZES = (SMALL, NORMAL, LARGE, TITLE)
-"""The sizes of all texts, in pixels at 100 %."""
+"""All text sizes, in pixels at 100 %."""
 
 MONO = "DejaVu Sans Mono"
-"""The family of bytes, keys and offsets."""
+"""Font family of bytes, keys and offsets."""
 
 ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-"""Steps of every zoom: of the whole window, and of bytes, drawings and pictures beside it."""
+"""Zoom steps of the window, and of bytes, drawings and pictures."""
 
 _FILE = "fonts/DejaVuSansMono.ttf"
 _PROPERTY = "shardscopeFonts"

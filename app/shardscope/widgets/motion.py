@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0)
-"""Factors of the speed at which steps and walks are played."""
+"""Playback speeds."""
 
 _PROPERTY = "shardscopeReducedMotion"
 _SPEED = "shardscopePlaySpeed"

@@ -23,10 +23,10 @@ from shardscope.session.words import cut_end, grouped, grouped_value, node_name,
 from shardscope.widgets.plain_text import tip
 
 PAGE = 128
-"""Children fetched at once."""
+"""Children loaded by one job."""
 
 MAX_CHILDREN = 200_000
-"""More children of one node are not shown; the formats group long tables by the thousand."""
+"""Maximum number of children shown; formats group long tables by 1,000."""
 
 NODE_ROLE = int(Qt.ItemDataRole.UserRole)
 
@@ -198,7 +198,7 @@ class NodeModel(QAbstractItemModel):
             return
         entry.pages[level.page] = level.nodes
         first = level.page * PAGE
-        # The view has to look again whether the rows can be expanded.
+        # Make the view check again which rows can be expanded.
         self.layoutAboutToBeChanged.emit()
         self.layoutChanged.emit()
         last = self.createIndex(first + len(level.nodes) - 1, len(COLUMNS) - 1, number)
@@ -351,7 +351,7 @@ class NodeModel(QAbstractItemModel):
         if node.bits is not None:
             return name, _type_of(node), value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
-            # A data set has no bytes of its own, and neither has a group of its files.
+            # Data sets and groups of their files have no bytes.
             return name, "", value, "", ""
         start = secrets.text(offset_words(node.span.start), Aspect.OFFSET)
         kind = _type_of(node) or self._role_of(index)
@@ -388,7 +388,7 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
     """Return the page around each node of a path, as far as the tree contains it; None for another source."""
     if path[0].span.source != shard.tree.span.source:
-        return None  # another file, as a xorb beside its shard
+        return None  # another file, such as a xorb beside its shard
     levels: list[_Level] = []
     node = path[0]
     wanted = list(path[1:])
@@ -396,7 +396,7 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
         kids = children_of(shard, node)
         row = _row_of(kids, wanted[0])
         if row is None:
-            # Groups of a long table are not named by the content in the path.
+            # Groups of a long table are not part of a path.
             break
         page = row // PAGE
         level = _level(shard, node, kids, page, row)
@@ -409,7 +409,7 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
 def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
     candidates = range(len(kids))
     if isinstance(kids, Children):
-        # One byte more at either end, for nodes without a byte of their own.
+        # One byte more at both ends, to include empty nodes.
         candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)[:GROUP_SIZE]
     for row in candidates:
         kid = kids[row]

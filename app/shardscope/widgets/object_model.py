@@ -24,22 +24,22 @@ from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32
-"""Rows fetched at once: a remote size costs a request where it is stored with the content."""
+"""Rows loaded by one job; small, since a remote size may cost one request per row."""
 
 PAGES = 512
-"""Pages kept."""
+"""Pages cached."""
 
 MAX_WAITING = 6
-"""Pages that may be on their way; older requests left the screen."""
+"""Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Looking for a row among more than this takes longer than a click may."""
+"""Rows above which `place_of` is too slow for the GUI thread."""
 
 ROW_ROLE = int(Qt.ItemDataRole.UserRole)
 """The row in `Shard.objects`."""
 
 KEY_ROLE = ROW_ROLE + 1
-"""The key as text, or None."""
+"""Key as text, or None."""
 
 STATE_ROLE = ROW_ROLE + 2
 """The `State`, or None while it is unknown."""

@@ -201,7 +201,7 @@ class FieldForm(QFormLayout):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(field)
             label.setContentsMargins(0, 0, 1, 0)
-            # A label is in the middle of a line, and at the top of a text.
+            # Centre the label beside a single line, align it to the top of a larger field.
             text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
             label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)
             field.setAccessibleName(field.accessibleName() or words.replace("&", ""))

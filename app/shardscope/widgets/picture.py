@@ -28,10 +28,10 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     generator.setFileName(str(path))
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
-    # Else letters come out smaller than the boxes around them.
+    # Otherwise text is smaller than its boxes.
     generator.setResolution(widget.logicalDpiX())
     generator.setTitle(widget.accessibleName() or widget.windowTitle())
-    # Views of scenes have another `render`, of the scene alone.
+    # `QGraphicsView.render` would only render the scene.
     QWidget.render(widget, generator)
     return True
 

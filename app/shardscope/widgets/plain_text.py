@@ -16,7 +16,7 @@ from shardscope.widgets.fonts import sized
 def tip(text: str) -> str:
     """Return text for a tooltip or a rich-text label; markup in it is escaped."""
     text = shown_lines(text)
-    # Qt guesses whether a text is markup: with a tag of our own around it there is nothing to guess.
+    # Qt guesses whether text is markup; a tag around it makes that certain.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
 
 
@@ -42,5 +42,5 @@ def without_resources(markdown: str) -> str:
 
 class ResourceFreeText(QTextBrowser):
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        # With nothing, Qt would read the file itself.
+        # For None, Qt would read the file itself.
         return QImage()

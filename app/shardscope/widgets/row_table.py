@@ -11,7 +11,7 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
-"""Takes the row that is current now, and the one before; a click gives the same row twice."""
+"""Called with the current and the previous row; both are the same after a click."""
 
 
 class _FirstKey(QObject):
@@ -53,7 +53,7 @@ def row_table(
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     ColumnRoom(table, rules, stretched, wrapped=wrapped)
     chosen = table.selectionModel()
-    # Focus makes a row current, too: it selects nothing.
+    # Focus also makes a row current, but does not select it.
     chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)
     _FirstKey(table, choose)
     table.clicked.connect(lambda index: choose(index, index))

@@ -14,14 +14,13 @@ from shardscope.widgets.strip_scale import StripScale
 
 STRIP_HEIGHT = 20.0
 LABEL_GAP = 5.0
-"""Pixels between the strip and what stands above or below it."""
+"""Pixels between the strip and its labels."""
 LABELS_APART = 12.0
-"""Pixels between two labels."""
 
 _LINED = 4.0
-"""Pixels of a section that has a line around it."""
+"""Width in pixels above which a section gets an outline."""
 _SHORT = 14
-"""Letters of a name that stands among bows."""
+"""Characters of a section name among arcs."""
 
 
 def paint_strip(

@@ -9,7 +9,7 @@ from itertools import pairwise
 from shardcore import Section, SectionRole
 
 LEAST = 7
-"""Pixels of the smallest section."""
+"""Minimum width of a section in pixels."""
 
 
 class StripScale:

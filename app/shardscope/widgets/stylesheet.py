@@ -145,7 +145,7 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
     """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
-    # A combo box that has a border of this library has no arrow of Qt's.
+    # Qt does not draw the arrow of a combo box with a styled border.
     icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:

@@ -12,7 +12,6 @@ from shardscope.session.debounce import Debounce
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
 
 _BETWEEN = 8
-"""Pixels between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class ColumnRoom(QObject):
             self._by_hand[column] = width
 
     def fit(self) -> None:
-        # Of a table that is not shown Qt would measure every row.
+        # For a hidden table, Qt would measure every row.
         if self._fitting or not self._table.isVisible():
             return
         self._fitting = True

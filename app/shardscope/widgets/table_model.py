@@ -15,7 +15,7 @@ Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""The thing of a row."""
+"""Item of `things` of a row."""
 
 
 class TableModel(QAbstractTableModel):

@@ -24,7 +24,7 @@ from shardscope.widgets.stylesheet import stylesheet
 from shardscope.widgets.tints import UNDERLINED, tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
-"""The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
+"""Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
 _SURFACES = ("window", "base", "raised")
 _SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
@@ -36,16 +36,13 @@ CONTRASTS: Mapping[tuple[str, str], float] = MappingProxyType(
     | {("base", "accent"): 4.5}
     | {("text", "tint"): 4.5, ("text", "selected"): 4.5, ("zero", "tint"): 4.5, ("underline", "tint"): 3.0}
 )
-"""Inks and the grounds that they are seen on, with the least contrast: texts, borders of what is filled in, underlines.
-
-Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` those of selected ones.
-"""
+"""Minimum contrast of pairs of colours of `Palette`; `tint` is any background of bytes, `selected` of selected ones."""
 
 _PROPERTY = "shardscopeTheme"
 _UNLIMITED = (1 << 19) - 1
 
 _QUIET = 0.18
-"""Share of the accent behind selected rows of a view that does not have the keyboard."""
+"""Fraction of the accent colour behind selected rows of a view without focus."""
 
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {
@@ -85,7 +82,7 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
 )
 
 HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
-"""Sections that are hatched wherever they are seen, behind bytes, too; the others on strips of the safe palettes."""
+"""Sections that are hatched everywhere; the others only on strips of the safe palettes."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class Palette:
         return QBrush(lines, HATCHES[section])
 
     def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
-        # Most are told apart by letters and labels: stripes look like a million slots.
+        # Hatches would look like many slots; letters and labels are enough.
         hatched = self.safe or section in HATCHED
         return [QBrush(self.section(section, parity)), *([self.hatch(section)] if hatched else ())]
 
@@ -174,16 +171,16 @@ def apply(application: QApplication, name: str) -> Palette:
     """Set the theme of the application; a change takes about half a second."""
     chosen = palette(name)
     sheet = _sheet(chosen)
-    # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
+    # Qt polishes every widget again even for the same style sheet, which takes half a second.
     if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
         return chosen
     if application.property(_PROPERTY) is None:
-        # Another style polishes every widget, too: once is enough.
+        # A new style also polishes every widget, so set it once.
         application.setStyle("Fusion")
     application.setProperty(_PROPERTY, chosen.name)
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
-    # To take a style sheet away and give another costs a third of changing it.
+    # Removing the style sheet first is three times as fast as replacing it.
     application.setStyleSheet("")
     application.setStyleSheet(sheet)
     return chosen
@@ -193,7 +190,7 @@ def wear(window: QWidget, name: str) -> None:
     """Give one window its own theme; an empty name removes it."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
-    # Not before: a style sheet takes back the palette that it finds, and those within do not take that of the window.
+    # Set the palette last: a style sheet resets it, and children do not inherit that of the window.
     own = _qt_palette(palette(name)) if name else QPalette()
     for widget in (window, *window.findChildren(QWidget)):
         widget.setPalette(own)
@@ -228,7 +225,7 @@ def zoom(application: QApplication, factor: float) -> None:
         font.setPointSizeF(font.pointSizeF() * ratio)
         widget.setFont(font)
     for widget, name, size in fixed:
-        # What has another size by now has seen to that itself. From the size at 100 %, so that no rounding adds up.
+        # Skip widgets that have resized themselves. Scale from 100 %, so that rounding does not add up.
         if (name, size) in _fixed(widget):
             getattr(widget, name)(type_.px(round(size / max(before, 1.0))))
 
@@ -363,7 +360,7 @@ def _qt_palette(colours: Palette) -> QPalette:
         role.Shadow: colours.border,
     }.items():
         result.setColor(target, source)
-    # Qt takes the inactive colours for views without the keyboard, too.
+    # Qt also uses the inactive colours for views without focus.
     quiet = {role.Highlight: mixed(colours.base, colours.accent, _QUIET), role.HighlightedText: colours.text}
     for target, source in quiet.items():
         result.setColor(QPalette.ColorGroup.Inactive, target, source)

@@ -12,12 +12,12 @@ from types import MappingProxyType
 from shardcore import FieldRole, SectionRole
 
 Tint = tuple[float, float, float]
-"""OKLCH: lightness, chroma, hue in degrees."""
+"""OKLCH lightness, chroma, and hue in degrees."""
 
 UNDERLINED: Mapping[FieldRole, tuple[float, ...]] = MappingProxyType(
     {FieldRole.KEY: (), FieldRole.OFFSET: (2, 1), FieldRole.SIZE: (1, 1)}
 )
-"""The roles with an underline in every section: full, dashed and dotted, as the dashes of a pen."""
+"""Field roles with an underline, and its dash pattern: solid, dashed, dotted."""
 
 _STRONGER = 1.22
 

@@ -38,13 +38,13 @@ from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
 AROUND = 64
-"""Rows that are read above and below those on the screen."""
+"""Rows loaded above and below the screen."""
 
 BUCKETS = 2000
-"""Parts of a file whose differences the strip shows."""
+"""Resolution of the strip: parts per file."""
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Bytes of a row: the most that fit."""
+"""Bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
@@ -274,7 +274,7 @@ class AlignedHexView(QWidget):
         self._paint_grounds(painter, palette, offsets, there, differing)
         state = np.where(there, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], state))
-        # What differs is drawn twice, half a pixel apart: bold in any font, and of the same width.
+        # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
         bold = np.where(differing, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], bold))

@@ -123,7 +123,7 @@ class DiffDesk(QObject):
     def begin(self, *, contents: bool) -> None:
         title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
-        # The scope is the window: comparing goes on when another tab of the main window is shown.
+        # The scope is the window, so that the job continues when tabs are switched.
         self.job = self._jobs.submit(
             work, key="compare", pool=Pool.CPU, title=title, done=self._take, discard=_close_found, scope=self
         )

@@ -23,7 +23,7 @@ from shardscope.widgets.table_model import Index, TableModel
 I64 = NDArray[np.int64]
 
 PAGE = 256
-"""Rows whose keys are read at once."""
+"""Rows whose keys are loaded by one job."""
 
 MOST_PAGES = 64
 
@@ -36,7 +36,6 @@ SIGNS = {
     DiffKind.RENAMED: "→",
     DiffKind.UNREAD: "?",
 }
-"""Sign of each kind, so that it is not only a word."""
 
 
 class DiffColumn(IntEnum):

@@ -37,7 +37,6 @@ from shardscope.widgets.wrap_text import WrapText
 Index = QModelIndex | QPersistentModelIndex
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
-"""The letter of a severity; the word and the colour is beside it."""
 
 DEPTHS = {
     Depth.STRUCTURE: "Headers, footers and section layout",
@@ -214,7 +213,7 @@ class FindingsTable(QWidget):
 
     def _progress(self, job: Job) -> None:
         if job is self._job and job.total_amount > 0:
-            # Amounts may be bytes; a progress bar counts in 32 bits.
+            # Amounts may exceed the 32 bits of a progress bar.
             self.progress.setRange(0, 1000)
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 

@@ -64,7 +64,7 @@ class HitModel(TableModel):
 
 
 MOST_COPIED = 10_000
-"""Offsets that are copied at once."""
+"""Maximum number of offsets copied."""
 
 _SOON_MILLISECONDS = 30
 

@@ -171,7 +171,7 @@ class HexAccessible(QAccessibleWidget):
         self._text = _Text(news)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
-        # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
+        # Any other null value, including None, crashes when a screen reader queries it.
         return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
 
     def state(self) -> QAccessible.State:

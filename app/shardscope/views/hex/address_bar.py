@@ -26,7 +26,7 @@ MOST_KEYS = 6
 LONGEST_KEY = 44
 
 _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
-"""Hexadecimal digits that are no decimal number: no place is written so."""
+"""Hexadecimal digits that are not a decimal number, so not an offset."""
 
 
 class EntryAction(Enum):
@@ -82,7 +82,7 @@ def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ())
         try:
             found.append(_place(name, known.places))
         except GotoError:
-            # The value of a field may lie outside the file: it is no place to go to.
+            # The value of a field may be outside the file.
             continue
     keys: list[EntryMeaning] = []
     for key in known.keys:
@@ -91,7 +91,7 @@ def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ())
         if len(keys) == MOST_KEYS:
             break
     if keys and not known.is_key(text):
-        # The keys that begin so are offered themselves.
+        # Loaded keys with this prefix are offered instead.
         found = [one for one in found if one != _object(text)]
     earlier = [one for one in recent if wanted in one.text.lower()]
     offered: dict[tuple[EntryAction, str], EntryMeaning] = {}
@@ -135,7 +135,7 @@ class PressThrough(QObject):
         place = event.globalPosition()
         under = QApplication.widgetAt(place.toPoint())
         if under is not None:
-            # Qt brings the release to nobody when the press closed a popup: both are reported at once.
+            # Qt does not deliver the release after a press that closed a popup, so both are sent.
             local = QPointF(under.mapFromGlobal(place))
             button, held, keys = event.button(), event.buttons(), event.modifiers()
             none = Qt.MouseButton.NoButton
@@ -149,7 +149,7 @@ MOST_RECENT = 20
 _CHOICE = int(Qt.ItemDataRole.UserRole)
 _TEXT = _CHOICE + 1
 _SHARE = 0.55
-"""Of the field, for what the entry means, at most."""
+"""Maximum fraction of the field for the preview."""
 
 
 class AddressBar(QWidget):
@@ -178,7 +178,7 @@ class AddressBar(QWidget):
         )
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        # Inside the field: whatever it states, nothing beside the field moves.
+        # Inside the field, so that nothing beside it moves.
         self.preview = Elided(greedy=True, parent=self.field)
         self.preview.setObjectName("addressPreview")
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

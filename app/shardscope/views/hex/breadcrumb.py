@@ -18,7 +18,7 @@ _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _ARROW = " › "
 _MOST = 6
 _LEFT = 12
-"""Pixels of the line before the path, as the style sheet has it."""
+"""Pixels left of the path; must match the style sheet."""
 
 
 class Breadcrumb(QLabel):

@@ -16,10 +16,10 @@ from shardscope.views.hex.layout import HexLayout
 
 SECTION_ROLES = tuple(SectionRole)
 NO_RUN = -(1 << 40)
-"""Farther away than any row is long."""
+"""Stands for an unknown run; farther away than any row is long."""
 
 SHADES = 2 * len(FieldRole)
-"""Shades of one section: a role and a parity each."""
+"""Shades per section: one per field role and parity."""
 
 
 class CellState(IntEnum):
@@ -70,7 +70,7 @@ class ByteCells:
         owner = np.maximum.accumulate(begun)
         other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
         if self.first <= 0:
-            # Nothing is above the first row.
+            # There is no row above the first one.
             other[0] = False
         return other
 

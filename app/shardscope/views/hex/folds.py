@@ -16,16 +16,16 @@ from shardscope.session.pages import PAGE, BytePage, PageCache, Readable
 from shardscope.views.hex.layout import HexLayout, ScreenRows
 
 LOCAL = 1 << 30
-"""Bytes beyond a page, at either end of a fold, that are compared in a local source."""
+"""Maximum number of bytes compared beyond each end of a fold in a local source."""
 
 REMOTE = 16 * PAGE
-"""The same in a remote source: a screen of zeros does not read the whole file."""
+"""The same for a remote source; otherwise a screen of zeros would read the whole file."""
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes that are compared at a time; how soon it stops follows from it."""
+"""Bytes compared between two checks for cancellation."""
 
 KEPT = 128
-"""Pages whose folds are kept."""
+"""Pages whose folds are cached."""
 
 
 def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
@@ -85,7 +85,7 @@ def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[]
         start = at if ahead > 0 else at - size
         differs = np.frombuffer(source.read(start, start + size), np.uint8)[::ahead] != value
         count = int(differs.argmax()) if differs.any() else size
-        # The field of the next byte first: a table of equal records is not laid out for that.
+        # Check the field of the next byte first, so that a table of equal records is not laid out.
         return in_field(at, count, ahead) if count and in_field(at, 1, ahead) else 0
 
     begin, end = found.start, found.stop

@@ -47,7 +47,7 @@ class HexGrid:
         self.row = self.rounded(metrics.height() + 3)
         self.text_y = self.rounded((self.row - metrics.height()) / 2)
         self.letters = QFont(font)
-        # Small enough for the gap of one character between two bytes, and on their middle.
+        # Small enough for the gap of one character between two bytes.
         self.letters.setPointSizeF(max(font.pointSizeF() * _LETTER, 5.0))
         self.letters.setItalic(True)
         self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
@@ -98,7 +98,7 @@ class HexGrid:
             return
         above, below = layout.row_of(start), layout.row_of(stop - 1)
         first, last = rows.line_of(above), rows.line_of(below)
-        # Of a row below the first one of a fold the whole line stands for its bytes.
+        # Bytes of a folded row are represented by the whole line.
         left = layout.column_of(start) if rows.row_at(first) == above else 0
         right = layout.column_of(stop - 1) + 1 if rows.row_at(last) == below else layout.width
         if first == last:
@@ -133,7 +133,7 @@ class HexGrid:
         if len(rects) == 1:
             return [QPolygonF(rects[0])]
         if len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):
-            # At the end of one row, and at the beginning of the next.
+            # The end of one row and the beginning of the next do not touch.
             one, other = rects
             return [
                 QPolygonF([one.topRight(), one.topLeft(), one.bottomLeft(), one.bottomRight()]),
@@ -173,7 +173,7 @@ class RowRule:
             tight = HexGrid(font, layout, ratio, tight=True)
             if tight.width + beside <= room:
                 return tight
-        # Before anything is measured there is no room at all.
+        # Before the first layout the room is 0.
         while self.shrinks and made.width > room > 0:
             made = HexGrid(font, layout, ratio, tight=True)
             if made.width <= room or layout.width == 1:

@@ -68,7 +68,6 @@ def _far(key: int, caret: int, layout: HexLayout, sections: Sequence[Section]) -
 
 
 WHEEL_ROWS = 3
-"""Rows per notch of the wheel."""
 
 _NOTCH = 120
 _HEX_DIGITS = "0123456789abcdefABCDEF"

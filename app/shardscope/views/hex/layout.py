@@ -9,7 +9,7 @@ from shardscope.session.copy_bytes import GROUP
 from shardscope.session.words import offset_words
 
 MAX_WIDTH = 1024
-"""Bytes in a row, at most."""
+"""Maximum number of bytes per row."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ScreenRows:
     lines: int
     folds: tuple[range, ...] = ()
     more: bool = False
-    """Whether more rows of the last fold may follow."""
+    """True if more rows of the last fold may follow."""
 
     def row_at(self, line: int) -> int:
         """Return the first row of a line; outside the screen a line is a row."""

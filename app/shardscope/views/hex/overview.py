@@ -51,7 +51,7 @@ _LEAST = 3.0
 _HEAD = 4.0
 
 Place = Callable[[int], float]
-"""The pixel of an offset."""
+"""Maps an offset to a pixel."""
 
 
 def paint_strip_lights(
@@ -126,9 +126,9 @@ _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
-"""Pixels of the strip that the corners of the frame of the visible range take above and below its letters."""
+"""Height in pixels of the corners of the frame; its sides are open at letters."""
 _PARTLY = 0.4
-"""Opacity of a pixel of the line of loaded bytes that stands for others, too."""
+"""Opacity of a pixel of which only some bytes are loaded."""
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
@@ -139,11 +139,11 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """The `Section` that is to be selected."""
+    """`Section` to select."""
     scale_changed = Signal(object)
-    """Emitted with true if the strip is schematic now."""
+    """True if the scale is schematic."""
     told = Signal(object, bool)
-    """A sentence for the status line."""
+    """Message for the status line, and whether it is an error."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -365,7 +365,7 @@ class Overview(QWidget):
                 right = left + _LEAST_VIEW
             frame = QRectF(left, strip.top() - 2, right - left, strip.height() + 4)
             painter.save()
-            # The sides are left open where letters are.
+            # Leave the sides open at letters.
             letters = strip.adjusted(-_MARGIN, _CORNER, _MARGIN, -_CORNER).toRect()
             painter.setClipRegion(QRegion(self.rect()) - QRegion(letters))
             for colour, width in ((colours.base, 3), (colours.text, 1.5)):

@@ -35,9 +35,9 @@ from shardscope.widgets.flag import paint_flag
 from shardscope.widgets.theme import Palette
 
 _FILL = 0.2
-"""Opacity of the highlight of bytes."""
+"""Opacity of highlights."""
 _AWAY = 60.0
-"""Pixels beyond the screen where an arrow goes on."""
+"""Pixels that an arrow continues beyond the screen."""
 _HEAD = 7.0
 
 
@@ -112,7 +112,7 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
         one, other = _middle(grid, scene, arrow.start.start), _middle(grid, scene, arrow.stop.start)
         seen = (grid.header < point.y() < grid.row_y(scene.rows.lines) for point in (one, other))
         if not any(seen):
-            continue  # it would only cross the screen
+            continue  # both ends are off the screen
         path, end = arrow_path(one, other)
         for width, colour in ((grid.rounded(3.5), palette.base), (grid.rounded(1.5), palette.accent)):
             painter.setPen(QPen(colour, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -142,7 +142,7 @@ def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
     across, down = other.x() - one.x(), other.y() - one.y()
     length = math.hypot(across, down) or 1.0
     bow = min(length * 0.22, 70.0)
-    # To the right of whoever follows it, so that there and back are two curves.
+    # Bend to the right, so that arrows in both directions do not coincide.
     bend = QPointF((one.x() + other.x()) / 2 - down / length * bow, (one.y() + other.y()) / 2 + across / length * bow)
     path = QPainterPath(one)
     path.quadTo(bend, other)
@@ -158,7 +158,7 @@ def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
 
 
 Paint = Callable[[QPainter, int, int], None]
-"""Paints `count` rows from `first` on, counted from the top of the screen, at the top of what it is given."""
+"""Paints `count` rows from row `first` of the screen at the top of the device."""
 
 
 class RowCanvas:
@@ -191,7 +191,7 @@ class RowCanvas:
             self._paint(first, count, (top + first) % places * row, paint)
             for number in range(first, first + count):
                 self._keys[(top + number) % places] = keys[number]
-        # In device pixels, so that the picture is copied and not scaled.
+        # Draw in device pixels, so that the picture is not scaled.
         painter.save()
         painter.scale(1 / ratio, 1 / ratio)
         height, left, above = round(row * ratio), round(place.left() * ratio), round(place.top() * ratio)
@@ -235,10 +235,9 @@ class RowCanvas:
 
 
 CellsOf = Callable[[int, int], ByteCells]
-"""The cells of some rows: the number of the first, and how many."""
+"""Returns the cells from a first row, and for a number of rows."""
 
 _FAINT = 0.55
-"""Opacity of the frame of a record, relative to that of a field."""
 
 
 class HexPainter:
@@ -263,14 +262,14 @@ class HexPainter:
         if painter.paintEngine().type() is QPaintEngine.Type.Raster:
             self._paint_kept(painter, scene, cells_of, area, scroll)
         else:
-            # A drawing of lines and letters has no use for pictures of rows.
+            # Vector output does not use cached pictures.
             painter.save()
             painter.setClipRect(QRectF(0, grid.header, area.width(), scene.rows.lines * grid.row))
             self._paint_rows(painter, scene, cells_of, area, scroll)
             painter.restore()
         self._current_row(painter, scene)
         painter.save()
-        # Frames go on below the screen, but not into the strip that has no room for a row.
+        # Clip frames below the last complete row.
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows.lines * grid.row))
         painter.translate(-scroll, 0)
         paint_notes(painter, grid, self.palette, scene)
@@ -324,7 +323,7 @@ class HexPainter:
 
     def _over(self, painter: QPainter, scene: HexScene) -> None:
         thin = self.grid.rounded(1)
-        # The record faintest, then the field, then what is selected or under the pointer.
+        # In order: record, field, bytes under the pointer, selection.
         faint = QColor(self.palette.accent)
         faint.setAlphaF(_FAINT)
         pens = [QPen(self.palette.accent, thin), QPen(faint, thin)]
@@ -390,7 +389,7 @@ class HexPainter:
         if self._column is not None and self._column.shown:
             painter.drawStaticText(QPointF(self._column.left(grid), y), QStaticText("fields"))
         painter.restore()
-        # Whoever looks at bytes that are not in the file is reported so where nothing else stands.
+        # The header shows if the bytes are not those of the file.
         proposed = scene.proposed
         words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
         if proposed is None and scene.sandboxed is not None:

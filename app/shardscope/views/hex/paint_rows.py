@@ -27,9 +27,7 @@ from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette
 from shardscope.widgets.tints import UNDERLINED
 
 _EDGE = 0.45
-"""Opacity of the lines between fields."""
 _CROSSED = 0.5
-"""Opacity of the lines behind bytes."""
 
 
 def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -52,7 +50,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
     painter.setBrush(palette.warning)
     layout = grid.layout
     for place, _ in scene.sandboxed.cuts_in(*grid.reach(scene.rows)):
-        # At the end of the source there is no byte to stand before: after the last one then.
+        # At the end of the source, mark after the last byte.
         last = place >= layout.size and place > 0
         at = place - 1 if last else place
         row, cell = scene.rows.line_of(layout.row_of(at)), layout.column_of(at) + last
@@ -67,7 +65,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 
 
 Codes = NDArray[np.uint8]
-"""Characters of ASCII."""
+"""ASCII codes."""
 Mask = NDArray[np.bool_]
 """One boolean per cell."""
 
@@ -155,7 +153,7 @@ class RowGlyphs:
         if face.whole and painter.paintEngine().type() is QPaintEngine.Type.Raster:
             painter.drawGlyphRun(QPointF(0, 0), face.run(flat[chosen], places))
             return
-        # A drawing of lines and letters keeps its letters; those that touch are one text.
+        # Vector output keeps text; adjacent characters become one text.
         painter.setFont(face.font)
         text, start, last = "", QPointF(), QPointF()
         for place, code in zip(places, flat[chosen].tolist(), strict=True):
@@ -301,7 +299,7 @@ class HexRowPainter:
     def _hits(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
-        # Of those in the rows of a fold there is one box, around all.
+        # Hits in a fold share one box.
         whole = [(cells.first, cells.first + self.grid.layout.width)] if self._hits_inside(scene, cells) else None
         for start, stop in whole or scene.hits:
             for block in self.grid.blocks(start, stop, scene.rows):
@@ -318,7 +316,7 @@ class HexRowPainter:
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
-        # More than the underline of a key, which it covers.
+        # Thicker than the underline of a key, which it covers.
         thick = self.grid.rounded(3)
         for mark in scene.marks.inside(*self.grid.reach(scene.rows)):
             for block in self.grid.blocks(mark.start, mark.stop, scene.rows):
@@ -357,7 +355,7 @@ class HexRowPainter:
 
 
 _HIT_TINT = 0.12
-"""Share of the text colour in the background of a hit."""
+"""Fraction of the text colour in the background of a hit."""
 
 
 def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:

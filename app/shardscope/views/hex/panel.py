@@ -48,7 +48,7 @@ from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 
 LineForm = Callable[[str, Span, OpenedWith], str]
-"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
+"""Returns a command or program lines for bytes, from the URI, the span and the options."""
 
 
 class HexCopier(QObject):
@@ -150,7 +150,7 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
 
 
 LOW = 330
-"""Below this height the strip and the legend give their room to the bytes."""
+"""Height in pixels below which overview and legend are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +166,11 @@ class HexPanel(QWidget):
     """
 
     full_width_changed = Signal()
-    """Other bytes are shown, or they are shown otherwise: see `full_width`."""
+    """`full_width` may have changed."""
     look_up_wanted = Signal(object)
-    """A key."""
+    """Key to look up."""
     extract_wanted = Signal(object)
-    """The row of an object."""
+    """Row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -328,7 +328,7 @@ class HexPanel(QWidget):
         self.tabs.clear()
         self.address.clear()
         if not self._session.request.changes and not self._session.switching:
-            # A change in the sandbox opens the file again: the keyboard stays on the bits, to flip the next one.
+            # An edit in the sandbox opens the file again: the focus stays on the bit buttons.
             self.view.setFocus()
         self.search.forget()
         self.naming.forget()
@@ -468,7 +468,7 @@ class HexPanel(QWidget):
             self.address.show_place(span.start if span is not None and here else None)
         if span is None:
             if selection.row is None and self.state.layout.size:
-                # The caret stays: it is where the keyboard is, and selects nothing.
+                # The caret stays, without a selection.
                 caret = self.state.selection.caret
                 self.state.select(Span(self.state.name, caret, caret + 1), reveal=False)
                 self.overview.set_selection(0, 0)

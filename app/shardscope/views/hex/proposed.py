@@ -18,7 +18,6 @@ from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
 _HATCH = 0.45
-"""Opacity of the lines behind bytes."""
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:

@@ -18,7 +18,7 @@ from shardscope.views.hex.layout import MAX_WIDTH
 from shardscope.views.hex.state import HexState
 
 DEFAULT = 16
-"""Bytes per row by default; fewer if they do not fit."""
+"""Bytes per row, fewer if they do not fit."""
 
 
 class RowMode(Enum):
@@ -38,7 +38,7 @@ class RowWidth:
 
 
 CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
-"""Values that the menu offers, besides the record and any other number."""
+"""Choices of the menu, besides *record* and *other*."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import ScreenRows
 
 Range = tuple[int, int]
-"""Bytes, half-open."""
+"""Half-open byte range."""
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
@@ -28,7 +28,7 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
         return ()
     field, around = inside[-1], inside[-2]
     frames = [(field.span.start, field.span.stop)]
-    # The whole source is no record, nor is a table, nor are a thousand rows of it.
+    # The source, a table and a group of its rows are not records.
     table = record_size(around) is not None or isinstance(around.children, RowRange)
     if len(inside) > 2 and not table and around.span != field.span:
         frames.append((around.span.start, around.span.stop))
@@ -70,4 +70,4 @@ class HexScene:
     notes: Sequence[Note] = ()
     half: bool = False
     record: Range | None = None
-    """The record under the pointer."""
+    """Record under the pointer."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QAbstractSlider, QScrollBar
 
 THUMB = 100_000
-"""Positions of the bar when there are more rows than that."""
+"""Maximum of the bar; more rows are scaled."""
 
 
 class RowScroller:
@@ -40,7 +40,7 @@ class RowScroller:
         last = self.last_top = max(self._away(total, -self._visible), 0)
         self._bar.setRange(0, min(last, THUMB))
         self._bar.setPageStep(self._visible if last <= THUMB else max(THUMB * self._visible // total, 1))
-        # Where rows were folded there may be nothing below them: the rows above stay where they are.
+        # After folding there may be no rows below; keep the rows above in place.
         self._to(last if at_end else min(self.top, max(total - self._visible, 0)))
 
     def go(self, top: int) -> None:
@@ -88,7 +88,7 @@ class RowScroller:
         else:
             position, last = self._bar.sliderPosition(), self.last_top
             top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
-        # The bar takes this position when the action is done.
+        # The bar moves to this position after the action.
         self._bar.setSliderPosition(self._value(top))
         before, self.top = self.top, top
         if top != before:

@@ -53,7 +53,7 @@ from shardscope.widgets.elided import Elided
 MOST = 20
 
 Entry = tuple[str, str]
-"""The kind of a search, and what was typed."""
+"""Kind of search and text."""
 
 
 class SearchHistory(QObject):
@@ -74,7 +74,7 @@ class SearchHistory(QObject):
     def step(self, by: int, now: Entry) -> Entry | None:
         """Return an older (1) or newer (-1) entry; the text being typed comes before the newest."""
         if not self._lines or now != self._lines[self._at]:
-            # Something else was typed: that is the newest, and the latest search comes before it.
+            # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
         if not 0 <= self._at + by < len(self._lines):
             return None
@@ -95,10 +95,10 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""In a source up to this many bytes, all hits are listed when the first one is found."""
+"""Size in bytes up to which the first hit also starts listing all."""
 
 FIELD = 120
-"""The least width of the field."""
+"""Minimum width of the field in pixels."""
 
 _SIGN = 28
 
@@ -115,7 +115,7 @@ class SearchBar(QWidget):
     list_wanted = Signal()
     left = Signal()
     contents_wanted = Signal(object)
-    """Patterns to find in the contents of objects."""
+    """Patterns to find in decoded contents."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class SearchBar(QWidget):
             self.tr("Decode the objects, and find the next one with these bytes in its content"),
             self.look_in_contents,
         )
-        # A line of its own, of one height: a message neither squeezes the field nor moves the bytes.
+        # A line of fixed height, so that a message does not move the bytes.
         line = QHBoxLayout()
         line.addWidget(self.status, 1)
         line.addWidget(self.contents)
@@ -229,7 +229,7 @@ class SearchBar(QWidget):
             self._drop()
             self._sought = span.source, patterns
         if "find" in self._jobs:
-            # It goes on from the hit that is being looked for.
+            # Continue from the pending hit.
             self._again.append(backward)
             return
         start = span.start if backward else span.start + (1 if span.size else 0)

@@ -33,14 +33,14 @@ from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 
 MOST = 2000
-"""Hits on one screen that are marked."""
+"""Maximum number of hits marked on one screen."""
 
 
 def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
     """Return the ranges of loaded hits that overlap `[start, stop)`, ascending, at most `MOST`."""
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
-    # A page that is missing parts the bytes.
+    # A missing page separates loaded ranges.
     for begin, end in pages.loaded(name):
         first = max(start - reach, begin)
         offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
@@ -69,25 +69,25 @@ class HexState(QObject):
     """
 
     read_only = Signal()
-    """Something was typed, and the file is read only."""
+    """A key was typed, but the file is read-only."""
     hovered = Signal(object)
-    """The `Span` of the field under the pointer, or None."""
+    """`Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
-    """A `HexSelection` that the user made; `select` tells nobody."""
+    """`HexSelection` made by the user; not emitted by `select`."""
     caret_changed = Signal()
-    """The caret or the selection is another, whoever changed it."""
+    """Caret or selection changed, also by `select`."""
     activated = Signal(object)
-    """The offset on which Return was pressed."""
+    """Offset at which Return was pressed."""
     changed = Signal()
-    """The screen is to be painted again."""
+    """The screen needs repainting."""
     rows_changed = Signal(object)
-    """The rows of some bytes, a `Range` or None, are to be painted again."""
+    """`Range` of bytes whose rows need repainting, or None."""
     layout_changed = Signal()
-    """Layout and grid are new ones."""
+    """`layout` and `grid` were replaced."""
     looks_changed = Signal()
-    """Rows have other bytes, colours or marks."""
+    """Bytes, colours or marks of rows changed."""
     view_changed = Signal()
-    """Told soon after: other bytes or colours are on the screen."""
+    """Visible bytes or colours changed; emitted with a short delay."""
 
     def __init__(self, area: QAbstractScrollArea, pages: PageCache) -> None:
         super().__init__(area)
@@ -245,7 +245,7 @@ class HexState(QObject):
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
-        # What is said of bytes opens their folds, and closes them.
+        # Findings and notes split folds.
         self._resize_bars()
         self._request()
         self.looks_changed.emit()
@@ -501,7 +501,7 @@ class HexState(QObject):
         seen = self.caret_seen
         self._resize_bars()
         if seen:
-            # What is shown above the bytes may take some of their room.
+            # Widgets above the bytes may reduce their height.
             self.show_caret()
         self._request()
 
@@ -573,7 +573,7 @@ class HexState(QObject):
     def _page_changed(self, name: str, number: int) -> None:
         if name != self.name:
             return
-        # Rows that left the screen for a moment may be kept, too.
+        # Rows outside the screen may be cached, too.
         self.looks_changed.emit()
         self._show_row(self._caret)
         self._resize_bars()

@@ -65,10 +65,10 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 
 VALUE = 220
-"""Pixels that what the bytes mean may request; it takes more where there is more."""
+"""Minimum width of the value in pixels, if it needs as much."""
 
 MOST = 3
-"""Sections of a selection that are named; more are counted, and listed in the tooltip."""
+"""Maximum number of sections named; more are counted."""
 
 
 class HexStatus(QWidget):

@@ -18,7 +18,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 MOST = 8
-"""Decoded sources that stay open; the oldest goes."""
+"""Maximum number of decoded sources; the oldest is closed."""
 
 
 @dataclass
@@ -33,7 +33,6 @@ class OpenSource:
 class SourceTabs(QTabBar):
     chosen = Signal(object)
     drawing_chosen = Signal()
-    """The tab of the drawings was clicked."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -88,7 +87,7 @@ class SourceTabs(QTabBar):
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
-        # Also with one source: the line keeps its height when others come.
+        # Shown for one source, too, so that the height stays the same.
         self.show()
 
     def set_drawing(self, there: bool) -> None:

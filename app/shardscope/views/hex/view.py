@@ -19,7 +19,6 @@ from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.fonts import px
 
 _LOOKS = 28
-"""Width of the button in the header."""
 
 
 class HexView(QAbstractScrollArea):
@@ -29,7 +28,7 @@ class HexView(QAbstractScrollArea):
     header_menu_requested = Signal(object)
     field_chosen = Signal(object)
 
-    # Making the scroll bars already sends events.
+    # The base class sends events while it is created.
     _mouse: HexMouse | None = None
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:

@@ -27,10 +27,10 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import ResourceFreeText
 
 WIDTH = 600
-"""Of a picture, in pixels at 100 %."""
+"""Width of the picture in pixels at 100 %."""
 
 SCALE = 2
-"""Points of a picture for each pixel."""
+"""Device pixels per pixel of the picture."""
 
 _MARGIN = 18
 _PRINT_RESOLUTION = 144

@@ -14,19 +14,19 @@ from shardcore.teaching.lessons.secrets import HIDDEN, Aspect, Secrets
 from shardscope.session.words import grouped, headline, span_words
 
 RAW = 48
-"""Bytes that are shown raw."""
+"""Maximum number of raw bytes shown."""
 
 LONGEST = 400
-"""Characters of a value that are shown; all are copied."""
+"""Maximum number of characters shown; all are copied."""
 
 MOST_LARGE = 200
-"""Characters of a value that are shown in large letters."""
+"""Maximum number of characters shown in large type."""
 
 MOST_LETTERS = 1 << 16
-"""Characters of a value that are copied."""
+"""Maximum number of characters copied."""
 
 PENDING = "…"
-"""Stands where bytes are not there yet."""
+"""Shown until bytes are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
     if shown != [large]:
         rows += [DetailRow(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
     if len(large) > MOST_LARGE:
-        # It is cut in large letters.
+        # The large text is cut.
         rows.append(cut_row("text", large))
     if node.target is not None:
         rows.append(place_row("points to", node.target, link=True))
@@ -98,7 +98,7 @@ def value_texts(value: Value, size: int) -> list[str]:
     if value is None or isinstance(value, bytes):
         return []
     if isinstance(value, bool):
-        # A bit is set or clear: its large letters say so.
+        # The headline already shows whether a bit is set.
         return []
     if isinstance(value, int):
         return [str(value), f"{value & ((1 << 8 * size) - 1) if value < 0 else value:#x}"]

@@ -51,7 +51,7 @@ from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 SHOWN = 12
-"""Leads that are listed; others are counted."""
+"""Maximum number of references listed; others are counted."""
 
 
 class LeadsForm(QWidget):
@@ -124,10 +124,10 @@ class LeadsForm(QWidget):
 
 
 LATE_MILLISECONDS = 120
-"""Milliseconds for which the previous selection is shown at most."""
+"""The previous selection is shown at most this long."""
 
 SHORT = 24
-"""Characters of a value that has the largest letters."""
+"""Characters up to which a value has the largest type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Inspector(QScrollArea):
     def _show_value(self, node: Node) -> None:
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        # Of a digest or a key all letters count, and they stand as they do everywhere else.
+        # Digests and keys are shown completely, in the monospaced font.
         raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
         self.value.set_mono(raw)
         self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
@@ -304,7 +304,7 @@ class Inspector(QScrollArea):
     def _show_leads(self, question: ReferenceQuery | None) -> None:
         self.leads.show_question(question)
         if question is not None and question.leads is not None:
-            # The list gets its height first.
+            # Wait until the list has its height.
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
 
     # --- the widgets ---

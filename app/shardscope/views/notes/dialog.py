@@ -31,7 +31,7 @@ class NoteDialog(QDialog):
         self.field.setPlaceholderText(self.tr("Text (empty: a bookmark)"))
         self.field.setTabChangesFocus(True)
         self.field.setPlainText(text)
-        # Selected text would be lost with the first letter that is typed.
+        # Selected text would be replaced by the first key.
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
         self.limit = QLabel(self)

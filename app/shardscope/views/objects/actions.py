@@ -27,13 +27,12 @@ from shardscope.widgets.object_model import RowPage
 
 T = TypeVar("T")
 Values = list[str | int | None]
-"""The values of one row."""
 
 MAX_KEYS = 1_000_000
-"""Keys copied at once."""
+"""Maximum number of keys copied."""
 
 MAX_ROWS = 100_000
-"""Rows copied at once."""
+"""Maximum number of rows copied."""
 
 
 class ObjectActions(QObject):
@@ -64,7 +63,7 @@ class ObjectActions(QObject):
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
-        # A selection that ends because its rows are shown no more is not announced.
+        # Qt does not signal that a reset ended the selection.
         table.objects.modelReset.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)

@@ -12,10 +12,9 @@ from shardscope.startup.settings import Settings
 from shardscope.views.objects.table import ObjectTable
 
 ALWAYS = ("key",)
-"""Columns that are never hidden."""
 
 PENDING = frozenset({"state", "stored"})
-"""Columns that wait until it is known whether they tell something."""
+"""Columns hidden until the rows are counted."""
 
 
 class ColumnVisibility(QObject):
@@ -65,7 +64,7 @@ class ColumnVisibility(QObject):
             action.setCheckable(True)
             action.setChecked(column.name in self._table.visible_columns)
             action.setToolTip(column.doc)
-            # Later, when the menu is gone: the table is laid out again.
+            # Wait until the menu is closed: this lays out the table.
             action.triggered.connect(
                 lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
             )

@@ -22,13 +22,12 @@ from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
-"""Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""
+"""Size in bytes up to which a selection is written on mouse press."""
 
 MOST_FILES = 10_000
-"""More objects than this are extracted, not dragged."""
+"""Maximum number of objects dragged."""
 
 _PLAIN = ExtractOptions(manifest=False)
-"""Nobody takes a manifest along."""
 
 _PREFIX = "shardscope-drag-"
 _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")

@@ -85,10 +85,10 @@ def _paint_sheet(painter: QPainter, place: QRectF, colours: theme.Palette, *, se
 
 
 FAR_SMALL = 1 << 20
-"""Bytes of another machine that are fetched on a press already: most presses are no drags."""
+"""Size in bytes of remote objects fetched on mouse press; most presses do not start a drag."""
 
 FAR_MOST = 64 << 20
-"""Bytes of another machine that are fetched for a drag; more is for extracting, which says how far it is."""
+"""Maximum size in bytes of remote objects fetched for a drag; more must be extracted."""
 
 Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
@@ -149,7 +149,7 @@ class DragOut(QObject):
                 self._cancel()
                 return True
             return False
-        # The table itself may be gone already when its last events come.
+        # The table may already be deleted when its last events arrive.
         if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
         match event.type():
@@ -172,11 +172,11 @@ class DragOut(QObject):
         # The table selects the row first.
         QTimer.singleShot(0, self, self._prepare_small)
         if index is not None and isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
-            # A press on one of several selected rows may begin to drag them all: it selects that row at the release.
+            # A press on one of several selected rows may start a drag of all, so it selects that row on release.
             self._kept = index
             self._view.setFocus(Qt.FocusReason.MouseFocusReason)
             return True
-        # Another widget has no use for the press: the moves come to it then.
+        # Accept the press, so that the widget receives the moves.
         return index is None
 
     def _move(self, event: QMouseEvent) -> bool:
@@ -232,7 +232,7 @@ class DragOut(QObject):
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
-            # It is being written since the press; the waiting thread takes it then.
+            # Writing started on the press; call `then` when it ends.
             self._then = then or self._then
             return
         self._then = then
@@ -337,7 +337,7 @@ class DragOut(QObject):
             return
         pixmap = drag_pixmap(prepared, self._view)
         self.run_drag(_mime(prepared), pixmap)
-        # The drag took the release.
+        # The drag consumed the release event.
         self._pressed = self._kept = None
         self._dragging = False
 

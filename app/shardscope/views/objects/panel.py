@@ -143,7 +143,7 @@ class FileSeeker(QObject):
     def seek(self, path: Path) -> None:
         if self._session.shard is None:
             return
-        # It ends with a look at all objects, unless a key tells.
+        # Unless a key matches, all objects are searched.
         self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
 
     def _seek(self, path: Path) -> None:
@@ -171,7 +171,7 @@ class FileSeeker(QObject):
 
 
 PAUSE_MILLISECONDS = 60
-"""A selection that stands still for so long is added up."""
+"""A selection is added up after this pause."""
 
 
 class SelectionSums(QObject):
@@ -289,16 +289,16 @@ def none_by_damage(session: Session) -> bool:
 
 
 HIDE = "-state:unused,deleted"
-"""The filter that leaves out rows without an object."""
+"""Filter that hides rows without an object."""
 
 TYPING_MILLISECONDS = 250
-"""The filter waits this long for the next key stroke."""
+"""The filter is applied after this pause in typing."""
 
 DIM_MILLISECONDS = 200
-"""Rows of the last filter are dimmed when those of the next one take longer."""
+"""Old rows are dimmed if filtering takes longer."""
 
 MANY_ROWS = 1_000_000
-"""Filtering more rows than this is a job that is shown."""
+"""Rows above which filtering is listed as a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ class ObjectPanel(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
         bar.addWidget(self.chips)
-        # Of one height whatever it shows, and never wider than the line above: no state changes the size.
+        # Fixed height, and never wider than the line above, so that the layout is stable.
         line = QWidget(self)
         line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         foot = self._foot = QHBoxLayout(line)
@@ -551,7 +551,7 @@ class ObjectPanel(QWidget):
         """Find the rows of a filter and order in a job, after confirmation if that reads a large remote index."""
         if self._session.shard is None:
             return
-        # What an earlier look for the same rows reports, that it was stopped say, is of no interest any more.
+        # A new object, so that results of an earlier search for the same rows are ignored.
         view = replace(view)
         self._view, self._note, self._refused = view, "", False
         self._show_order()
@@ -638,7 +638,7 @@ class ObjectPanel(QWidget):
             return False
         ref = origin.trace.ref if origin.trace is not None else None
         current = self.table.selectionModel().selectedRows()[0]
-        # A damaged index may not lead to it.
+        # With a damaged index, the lookup may not find the object.
         return self.model.row_of(current) == ref.row if ref is not None else self.model.key_of(current) == origin.key
 
     def _open_row(self, row: int) -> None:
@@ -720,7 +720,7 @@ class ObjectPanel(QWidget):
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
-            # What the user can mend comes first; what else there is to say comes last.
+            # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText(self._session.secrets.text("  ·  ".join(parts)))
 

@@ -157,7 +157,7 @@ def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
 
 
 def _ended(_: object, error: BaseException | None) -> None:
-    """Nobody waits for a folder to close."""
+    """Ignore the result of closing a folder."""
 
 
 def _place(uri: str, entry: Entry) -> PlaceEntry:
@@ -170,10 +170,10 @@ def _place(uri: str, entry: Entry) -> PlaceEntry:
 MOST_CARDS = 60
 
 MOST_FILES = 100_000
-"""Files of a folder that are listed."""
+"""Maximum number of files listed."""
 
 NEAR_THE_END = 100
-"""So many rows before the end of what is listed the next page is requested."""
+"""The next page is requested this many rows before the end of the list."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -210,7 +210,7 @@ class PlacesPanel(QWidget):
         self.note = QLabel(self)
         self.note.setContentsMargins(10, 4, 10, 4)
         self.note.setWordWrap(True)
-        # Names of files and errors are no markup.
+        # File names and errors are not markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setAccessibleName(self.tr("How many places there are"))
         head = QHBoxLayout()
@@ -382,7 +382,7 @@ class PlacesPanel(QWidget):
 
     def _browse_told(self) -> None:
         self._tell()
-        # A page may be shorter than the list is high, or pass no filter.
+        # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)
 
     def _want_more(self) -> None:
@@ -498,7 +498,7 @@ class KeySpaceCards(QScrollArea):
         grid.setSpacing(10)
         grid.addWidget(title, 0, 0)
         for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
-            # Each of the facts stays on one line.
+            # Break lines only between details.
             facts = shown_text(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
             card = QCommandLinkButton(shown_text(node.name), facts)
             card.setIcon(QIcon())

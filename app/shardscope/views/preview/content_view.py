@@ -73,20 +73,20 @@ class ContentView(QWidget):
     """
 
     pointed = Signal(object, object)
-    """Bytes `[start, stop)` of what is under the pointer; 0, 0 for none."""
+    """Half-open byte range under the pointer; 0, 0 for none."""
     chosen = Signal(object, object)
-    """Bytes `[start, stop)` of what was clicked or reached with a key."""
+    """Half-open byte range that was clicked or reached with a key."""
 
     part_wanted = Signal(int)
-    """Number of the tensor or member that is to be opened."""
+    """Number of the tensor or member to open."""
 
     label: ClassVar[str] = ""
-    """Name of the view in the switch of the panel: one word."""
+    """Name in the switch of the panel, one word."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
-        # A focus proxy would be reached by Tab before the controls above it, and hide them from Tab.
+        # Not a focus proxy, which would break the tab order of the controls above.
         self.keys: QWidget = self
 
     @classmethod
@@ -101,7 +101,7 @@ class ContentView(QWidget):
         raise NotImplementedError
 
     def mark(self, start: int, stop: int) -> None:
-        """Mark what has bytes `[start, stop)`, and bring it into view."""
+        """Mark the elements of bytes `[start, stop)` and scroll to them."""
 
     def open_find(self) -> bool:
         return False

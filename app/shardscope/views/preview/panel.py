@@ -115,7 +115,7 @@ class PictureView(ContentView):
     def show_preview(self, preview: Preview) -> None:
         one = preview.content
         assert isinstance(one, PictureContent)
-        # The image has no bytes of its own.
+        # Keep a reference: QImage does not copy the pixels.
         self._pixels = preview.prepared
         rows, columns, _ = self._pixels.shape
         image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
@@ -150,7 +150,7 @@ class PictureView(ContentView):
 
 class ScopeSwitch(QWidget):
     changed = Signal(bool)
-    """Choice of a scope: true for the whole volume, false for the selected chunk."""
+    """True for the whole volume, false for the selected chunk."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,25 +193,25 @@ VIEWS: tuple[type[ContentView], ...] = (
     RowsView,
     TextView,
 )
-"""Views, one line each: the first that shows a content is its default, the panel offers all that do."""
+"""All views; the first that can show a content is its default."""
 
 REMOTE = 1 << 16
-"""Bytes of a remote object that are read without a click."""
+"""Bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Bytes of a text that are shown at first."""
+"""Bytes of a text that are read at first."""
 
 LATE_MILLISECONDS = 120
-"""Milliseconds for which the object before is shown at most."""
+"""The previous object is shown at most this long."""
 
 _WIDE = 420
-"""Pixels of a panel that has room for all buttons."""
+"""Width in pixels from which all buttons are shown."""
 
 _IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of members of archives that are shown in place of the list; others open in a tab of their own."""
+"""Kinds of archive members shown in the preview; others open in a tab."""
 
 WHOLE = 64 << 20
-"""Bytes that are read on request."""
+"""Maximum number of bytes read on request."""
 
 
 def views_of(found: Content) -> tuple[type[ContentView], ...]:
@@ -227,7 +227,7 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[
     try:
         parts = shard.content_parts(ref)
     except ShardError:
-        # The content is shown; what stores each byte of it is unknown.
+        # Show the content without links to its bytes.
         parts = ()
     return prepared(shard, Preview(ref, found, parts), labels)
 

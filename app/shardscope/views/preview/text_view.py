@@ -34,22 +34,22 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]
-"""Start and stop of a token in the text, and its role: a name of a colour of the theme."""
+"""Start, stop and colour name of a token."""
 
 MOST_COLOURED = 1 << 16
-"""Characters that get colours."""
+"""Maximum number of characters with syntax colours."""
 
 FIRST = 1 << 18
-"""Characters that are shown at first."""
+"""Characters shown at first."""
 
 MOST = 1 << 22
-"""Characters that are shown on request."""
+"""Maximum number of characters shown on request."""
 
 MOST_LINE = 10_000
-"""Characters of a line that are shown: Qt lays out longer lines slowly."""
+"""Maximum characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
-"""Places of a searched text that are counted."""
+"""Maximum number of hits counted."""
 
 _MARKED = 1000
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")

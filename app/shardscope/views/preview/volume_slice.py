@@ -19,16 +19,16 @@ from shardcore.shards.cache import LruCache
 from shardscope.views.preview.levels import level_colours
 
 MOST_EDGE = 1024
-"""Pixels across and down that are shown of a plane at once."""
+"""Maximum width and height of the window in pixels."""
 
 MOST_SHOWN = 2048
-"""Chunks that are shown of a plane at once."""
+"""Maximum number of chunks in the window."""
 
 KEPT = 128 << 20
-"""Bytes of decoded chunks that are kept, so that the next slice needs no request."""
+"""Size in bytes of the cache of decoded chunks."""
 
 MOST_CHUNK = 64 << 20
-"""Decoded bytes of a chunk that is shown."""
+"""Maximum decoded size in bytes of a chunk."""
 
 
 class ChunkState(Enum):
@@ -50,7 +50,7 @@ def is_shown(grid: ChunkGrid) -> bool:
 
 def planes_of(grid: ChunkGrid) -> list[tuple[int, int]]:
     pairs = list(combinations([axis for axis, length in enumerate(grid.shape) if length > 1], 2))
-    # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+    # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
     return pairs if grid.axes else [(across, down) for down, across in reversed(pairs)]
 
 

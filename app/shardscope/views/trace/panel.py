@@ -49,7 +49,7 @@ from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""The lookup could not be made: no key of the format, or bytes that cannot be read."""
+"""The lookup failed: invalid key, or bytes that cannot be read."""
 
 _LOOKS = MappingProxyType(
     {
@@ -170,10 +170,10 @@ def verdict(trace: Trace) -> str:
 
 
 LOW = 320
-"""Below this height the outcome shares the room of the steps."""
+"""Height in pixels below which the outcome scrolls with the steps."""
 
 STEP_MILLISECONDS = 1200
-"""Milliseconds per step while the steps are played."""
+"""Milliseconds per step at speed 1."""
 
 
 class TracePanel(QWidget):
@@ -189,7 +189,7 @@ class TracePanel(QWidget):
         self.timer.setInterval(STEP_MILLISECONDS)
         self._speed = 1.0
         self.timer.timeout.connect(self._tick)
-        # The list, its range and its cards get their new sizes one after the other.
+        # List, scroll range and cards are resized one after the other.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
@@ -259,7 +259,7 @@ class TracePanel(QWidget):
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
             secrets = self._session.secrets.now
             if secrets.hides_step(len(walk.trace.steps) - 1):
-                self.band.tell(None)  # how it ends is part of what is asked
+                self.band.tell(None)  # the outcome is part of the question
             else:
                 self.band.tell(outcome_of(walk.trace), secrets.lookup(verdict(walk.trace) + hint), word=word)
         else:
@@ -296,7 +296,7 @@ class TracePanel(QWidget):
             self._column.insertWidget(number, card)
             self.cards.append(card)
         if self.cards and any(link.hasFocus() for link in self.offers.links):
-            # What was chosen there is not shown any more.
+            # The focused link was removed.
             self.area.setFocus(Qt.FocusReason.OtherFocusReason)
         self.costs.setVisible(bool(self.cards))
         self._show_costs()
@@ -323,14 +323,14 @@ class TracePanel(QWidget):
             self._fill(ref.key)
 
     def _fill(self, key: str) -> None:
-        # What the field shows of a key with control characters, or of a very long one, is not the key.
+        # The field may show a shortened or escaped key.
         self.field.setText(shown(key))
         self.field.setCursorPosition(0)
         self._filled = (self.field.text(), key)
         self._compare_key()
 
     def _compare_key(self, *_: object) -> None:
-        # Of a beginning that was looked up, the trace has the whole key.
+        # For a prefix, the trace contains the complete key.
         walk, text = self._session.walk, self.field.text()
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
         self.band.set_current(text.strip() in keys or (text == self._filled[0] and self._filled[1] in keys))
@@ -380,7 +380,7 @@ class TracePanel(QWidget):
         if 0 <= self.current < len(self.cards):
             card = self.cards[self.current]
             if card.height() > self.area.viewport().height():
-                # Of one that is higher than the panel, the beginning comes first.
+                # Show the top of a card that is higher than the panel.
                 self.area.verticalScrollBar().setValue(card.y())
             else:
                 self.area.ensureWidgetVisible(card, 0, 24)
@@ -519,7 +519,7 @@ class TracePanel(QWidget):
         self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
-        # Without a step there is no list that it could be scrolled with.
+        # Without steps there is nothing to scroll.
         place = self._band_among_steps if low and self.cards else self._band_place
         if place.indexOf(self._head) < 0:
             place.addWidget(self._head)

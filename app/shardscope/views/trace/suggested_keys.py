@@ -25,7 +25,7 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_FILES = 50
-"""A folder with more files is no copy of a sample: nobody looks into them."""
+"""A folder with more files cannot be a copy of a sample."""
 
 
 def sample_of(uri: str) -> Sample | None:
@@ -38,7 +38,7 @@ def sample_of(uri: str) -> Sample | None:
         known = next((sample for sample in found if sample.path.resolve() == here), None)
         return known or _copied(path, found)
     except (OSError, ValueError):
-        # What can be opened but not be read once more, or was changed meanwhile, is no copy.
+        # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
 
 
@@ -57,7 +57,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     pending, found, seen = [path], [], 0
     while pending:
-        # Of a folder of millions no more is listed than it takes to see that.
+        # Stop listing as soon as there are too many entries.
         entries = list(islice(pending.pop().iterdir(), MOST_FILES + 1))
         seen += len(entries)
         if seen > MOST_FILES:
@@ -81,10 +81,10 @@ def _digest(path: Path) -> str:
 
 
 LOOKED_AT = 64
-"""Rows that are looked through for an object with a key: slots without one come first in some files."""
+"""Rows searched for a first key; some files begin with empty slots."""
 
 LONGEST = 26
-"""Letters of a key that are shown."""
+"""Maximum number of characters shown of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Offer:
 
 class KeyOffers(QWidget):
     chosen = Signal(str)
-    """A key that is to be looked up."""
+    """Key to look up."""
     changed = Signal()
-    """Other keys are offered."""
+    """`offers` changed."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,1 +1,1 @@
-"""The request log of the open shard: table model, costs and estimates."""
+"""Request log of the open shard: table model and costs."""

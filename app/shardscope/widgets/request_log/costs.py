@@ -32,7 +32,7 @@ PRICES = (
     Price("Google Cloud Storage, to the internet", 0.0004, 0.005, 0.12),
     Price("No charge", 0.0, 0.0, 0.0),
 )
-"""Published prices of the first tier in November 2026, as an order of magnitude; the settings hold which one counts."""
+"""Published first-tier prices of November 2026, as an order of magnitude."""
 
 
 def price_called(name: str) -> Price:
@@ -43,7 +43,7 @@ def money_text(amount: float) -> str:
     """Return an amount in dollars, below one cent with two significant digits: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
-    # Binary fractions have digits that nobody meant.
+    # Decimal avoids the digits of binary fractions.
     return f"${amount:,.2f}" if amount >= 0.01 else f"${Decimal(f'{amount:.2g}'):f}"
 
 

@@ -23,7 +23,7 @@ Times = npt.NDArray[np.float64]
 _FIRST_ROOM = 1024
 
 LONGEST_PAUSE = 0.02
-"""Seconds without any request that are drawn; the rest of a longer pause is left out."""
+"""Seconds; longer pauses between requests are drawn as short as this."""
 
 
 class RequestColumns:
@@ -35,7 +35,7 @@ class RequestColumns:
         self._sizes = np.zeros(_FIRST_ROOM, np.int64)
         self._rounds = np.zeros(_FIRST_ROOM, np.int64)
         self._hits = np.zeros(_FIRST_ROOM, bool)
-        # Of the records so far: the latest end, and the highest round. Both only grow, so they can be searched.
+        # Running maxima of end and round, so that they can be searched.
         self._latest = np.zeros(_FIRST_ROOM)
         self._highest = np.zeros(_FIRST_ROOM, np.int64)
 
@@ -135,7 +135,7 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Records that are taken at once; the window stays awake meanwhile."""
+"""Maximum number of records per call, so that the window stays responsive."""
 
 Index = QModelIndex | QPersistentModelIndex
 

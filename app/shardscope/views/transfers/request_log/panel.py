@@ -48,13 +48,13 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
         ReadPurpose.PROBE: SectionRole.UNKNOWN,
     }
 )
-"""The section whose colour a purpose has; listings and probes read none, and have those that are left."""
+"""Section whose colour a purpose has; listings and probes read none and get spare ones."""
 
 
 Index = QModelIndex | QPersistentModelIndex
 
 BAR = 6
-"""Pixels of a bar: it has the whole width of the row, below the words."""
+"""Height in pixels of the bar below the text of a row."""
 
 _SWATCH = 16
 _SIDE = 6
@@ -102,7 +102,7 @@ class RequestTable(QTableView):
         light = QColor(strong)
         light.setAlphaF(_LIGHT)
         painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
-        # A transfer too short to be seen is seen nevertheless: its bytes came.
+        # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)
         if record.error and not called_off(record):
@@ -140,10 +140,10 @@ class RequestWords(QStyledItemDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""So often a panel that is seen looks for new requests."""
+"""Polling interval while the panel is visible."""
 
 _LOW = 170
-"""Height below which the full download is left out."""
+"""Height in pixels below which the cost of a full download is hidden."""
 
 
 class RequestLogPanel(QWidget):
