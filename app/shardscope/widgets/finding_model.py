@@ -10,7 +10,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 class FindingModel(TableModel):
-    titles = ("Severity", "What", "Where", "Code", "Key")
+    titles = ("Severity", "Message", "Range", "Code", "Key")
     things: tuple[Finding, ...] = ()
 
     def set_report(self, report: Report | None) -> None:

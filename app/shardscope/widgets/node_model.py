@@ -169,7 +169,7 @@ class NodeModel(QAbstractItemModel):
             if current == self._round:
                 take(result)
 
-        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
+        self._session.ask(work, taken, failed="Cannot read the structure", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
         entry = self._open[number]
@@ -325,7 +325,7 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tip(self._session.secrets.now.text(_tip_of(self._session.secrets.now.node(node))))
             case Qt.ItemDataRole.AccessibleTextRole:
-                differs = ", page and practice differ" if node.differs and not index.column() else ""
+                differs = ", differs from the specification" if node.differs and not index.column() else ""
                 return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(index.column()))

@@ -57,15 +57,15 @@ class ObjectColumn:
 
 
 _COLUMNS = (
-    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
-    ObjectColumn("key", "Key", "What the object is asked for by.", "key", number=False),
-    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
+    ObjectColumn("row", "Row", "Row number: slot, entry or chunk.", "slot"),
+    ObjectColumn("key", "Key", "Key of the object.", "key", number=False),
+    ObjectColumn("kind", "Kind", "Kind of object.", "kind", number=False),
     ObjectColumn("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
-    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size"),
-    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
-    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset"),
-    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False),
-    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
+    ObjectColumn("size", "Size", "Size of the decoded content in bytes.", "size"),
+    ObjectColumn("stored", "Stored", "Stored size of the content in bytes.", "stored"),
+    ObjectColumn("start", "Offset", "Offset of the stored content.", "offset"),
+    ObjectColumn("codec", "Codec", "Codec of the stored content.", "codec", number=False),
+    ObjectColumn("shard", "Shard", "Shard of the data set that contains the object.", "shard", number=False),
 )
 
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from shardscope.widgets.file_dialogs import ask_target
 
-KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
+KINDS = ("SVG: vector graphics (*.svg)", "PNG: pixels (*.png)")
 
 
 def write_picture(widget: QWidget, path: Path) -> bool:

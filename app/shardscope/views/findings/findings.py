@@ -178,7 +178,7 @@ class FindingsTable(QWidget):
         if key is not None:
             menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction(self.tr("&Copy sentence"), lambda: copy(finding.message))
+        menu.addAction(self.tr("&Copy message"), lambda: copy(finding.message))
         menu.addAction(self.tr("Copy c&ode"), lambda: copy_text(finding.code))
         if key is not None:
             menu.addAction(self.tr("Copy &key"), lambda: copy(key_text(key)))

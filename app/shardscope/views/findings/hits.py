@@ -34,7 +34,7 @@ _PATH = 2
 
 
 class HitModel(TableModel):
-    titles = ("Offset", "Found as", "Where")
+    titles = ("Offset", "Encoding", "Field")
     numbers = (0,)
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class EntryContext:
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
     """Return the meanings of a complete entry, an offset before an object; raises `GotoError` if there is none."""
-    trouble = GotoError("a number, a name or a key is missing")
+    trouble = GotoError("enter a number, a name or a key")
     found: list[EntryMeaning] = []
     try:
         found.append(_place(text, known.places))

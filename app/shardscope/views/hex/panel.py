@@ -80,7 +80,7 @@ class HexCopier(QObject):
                 copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+                self.failed.emit(self.tr("Cannot copy: {0}").format(plain_words(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
@@ -611,7 +611,7 @@ class HexPanel(QWidget):
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
         if request.sandbox:
-            told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
+            told = self.tr("Not available in the sandbox: save a copy and open it")
             self._session.say(told, failed=True)
             return
         self.copier.copy_line(form, request.shown, request.again())

@@ -138,18 +138,18 @@ class SearchBar(QWidget):
         self.kind = QComboBox()
         self.kind.setObjectName("searchKind")
         self.kind.addItems(list(KINDS))
-        self.kind.setAccessibleName(self.tr("What to search for"))
+        self.kind.setAccessibleName(self.tr("Kind of search"))
         self.field = QLineEdit()
         self.field.setObjectName("searchField")
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Search"))
-        self.field.setToolTip(self.tr("Up and Down bring back what was searched before"))
-        self.earlier = self._button("▾", "searchEarlier", self.tr("What was searched before"), self._show_earlier)
+        self.field.setToolTip(self.tr("Up and Down: recent searches"))
+        self.earlier = self._button("▾", "searchEarlier", self.tr("Recent searches"), self._show_earlier)
         previous = self.tr("Previous (Shift+Enter)")
         self.before = self._button("↑", "searchPrevious", previous, lambda: self.look(backward=True))
         self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self.look)
         self.all = self._button(
-            self.tr("List"), "searchList", self.tr("List all hits, and show them on the overview"), self.list_all
+            self.tr("List"), "searchList", self.tr("List all hits and mark them on the overview"), self.list_all
         )
         self.stop = self._button(self.tr("Stop"), "searchStop", self.tr("Stop (Esc)"), self.cancel)
         self.progress = QProgressBar()
@@ -176,7 +176,7 @@ class SearchBar(QWidget):
         self.contents = self._button(
             self.tr("Search contents"),
             "searchContents",
-            self.tr("Decode the objects, and find the next one with these bytes in its content"),
+            self.tr("Decode the objects and find the next one that contains these bytes"),
             self.look_in_contents,
         )
         # A line of fixed height, so that a message does not move the bytes.
@@ -271,7 +271,7 @@ class SearchBar(QWidget):
         if number is not None:
             place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
         end = self.tr("beginning") if backward else self.tr("end")
-        around = self.tr("went around the {0}").format(end) if hit.around else ""
+        around = self.tr("wrapped around the {0}").format(end) if hit.around else ""
         self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
 
     def list_all(self) -> None:
@@ -336,7 +336,7 @@ class SearchBar(QWidget):
             entry = shown(cut_middle(text, 40)).replace("&", "&&")
             menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))
         if not self.history.entries:
-            menu.addAction(self.tr("Nothing was searched yet")).setEnabled(False)
+            menu.addAction(self.tr("No recent searches")).setEnabled(False)
         return menu
 
     # --- the job ---

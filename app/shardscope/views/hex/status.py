@@ -78,7 +78,7 @@ class HexStatus(QWidget):
         self.secrets: Secrets = NOTHING
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
-        self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
+        self.value = self._label("statusValue", self.tr("Meaning of the selected bytes"), greedy=True)
         self.whole = self._label("statusSize", self.tr("Size of the source"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)

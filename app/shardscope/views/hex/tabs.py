@@ -62,7 +62,7 @@ class SourceTabs(QTabBar):
         # An ampersand before a letter would become a shortcut.
         self.setTabText(number, cut_middle(title).replace("&", "&&"))
         if decoded is not None:
-            title = self.tr("What the stored bytes {0} decode to").format(decoded)
+            title = self.tr("Decoded content of {0}").format(decoded)
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
@@ -97,7 +97,7 @@ class SourceTabs(QTabBar):
         self._drawing = there
         if there:
             number = self.addTab(self.tr("Drawing"))
-            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+D)"))
+            self.setTabToolTip(number, self.tr("Drawing of the file or of a lookup (Alt+D)"))
         else:
             self.drawing_in_front = False
             self.removeTab(len(self.sources))

@@ -54,7 +54,7 @@ class HexView(QAbstractScrollArea):
         self.looks.setObjectName("bytesLooks")
         self.looks.setText("⋯")
         self.looks.setToolTip(self.tr("Bytes per row, folds and fields"))
-        self.looks.setAccessibleName(self.tr("How the bytes are shown"))
+        self.looks.setAccessibleName(self.tr("Display of the bytes"))
         self.looks.setCursor(Qt.CursorShape.ArrowCursor)
         self.looks.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.looks.clicked.connect(

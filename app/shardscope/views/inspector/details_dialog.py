@@ -116,7 +116,7 @@ class DetailsDialog(QDialog):
         row.addWidget(self.said, 1)
         self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
         self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
-        self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open as…"))
+        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
         self.save = self._button(self.tr("&Save…"), self.ask_save)
         close = self._button(self.tr("Close"), self.accept)
         for button in (self.copy_picture, self.copy_link, self.save, close):
@@ -142,9 +142,9 @@ class DetailsDialog(QDialog):
 
     def ask_save(self) -> QFileDialog:
         kinds = {
-            self.tr("Picture, lines and letters (*.svg)"): "svg",
-            self.tr("Picture, points (*.png)"): "png",
-            self.tr("Page to print (*.pdf)"): "pdf",
+            self.tr("SVG: vector graphics (*.svg)"): "svg",
+            self.tr("PNG: pixels (*.png)"): "png",
+            self.tr("PDF (*.pdf)"): "pdf",
             self.tr("Markdown (*.md)"): "md",
         }
         return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)

@@ -85,9 +85,9 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
     if node.elsewhere is not None:
         rows.append(DetailRow("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
-        rows.append(DetailRow("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
+        rows.append(DetailRow("decoded", "→ decoded bytes", target=Span(node.decoded, 0, 1)))
     if node.differs is not None:
-        rows.append(DetailRow("page says", f"{without_marks(node.differs.page)}.", page=True))
+        rows.append(DetailRow("specification", f"{without_marks(node.differs.page)}.", page=True))
         rows.append(DetailRow("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
     if node.error:
         rows.append(DetailRow("error", grouped(node.error), tone="error"))

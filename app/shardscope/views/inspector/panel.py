@@ -288,7 +288,7 @@ class Inspector(QScrollArea):
             return
 
         def failed(error: BaseException) -> None:
-            not_here = self.tr("Not within reach")
+            not_here = self.tr("Not available")
             self.error.set_text(f"{not_here}: {plain_words(error)}")
             self.error.show()
             self._session.tell(not_here, error)

@@ -85,7 +85,7 @@ class ObjectActions(QObject):
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
         sandbox = self._session.request.sandbox
-        words = self.tr("Not from the sandbox: its bytes are in no file. Save it as a copy, and open that")
+        words = self.tr("Not available in the sandbox: save a copy and open it")
         for action in (self.extract, self.extract_all, self.copy_files):
             action.setEnabled(action.isEnabled() and not sandbox)
             action.setToolTip(words if sandbox else action.text().replace("&", ""))
@@ -128,7 +128,7 @@ class ObjectActions(QObject):
         self._session.ask(
             work,
             lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
-            failed="The rows cannot be read",
+            failed="Cannot read the rows",
             key=("rows", self),
         )
 
@@ -174,7 +174,7 @@ class ObjectActions(QObject):
                 found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
             return make(found)
 
-        self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
+        self._session.ask(work, take, failed="Cannot read the keys", key=("keys", self))
 
     # --- check ---
 
@@ -209,7 +209,7 @@ class ObjectActions(QObject):
                 told = f"{what}: {plain_words(error)}"
                 self._session.tell(what, error)
             else:
-                told = last if sound == 1 else f"{sound:,} objects are readable to their ends"
+                told = last if sound == 1 else f"{sound:,} objects readable"
                 self._session.say(told)
             if job is not None:
                 job.note = told

@@ -220,7 +220,7 @@ class DragOut(QObject):
             return
         if self._session.request.sandbox:
             if whole:
-                told = self.tr("Nothing can be dragged out of the sandbox: save it as a copy, and open that")
+                told = self.tr("Cannot drag out of the sandbox: save a copy and open it")
                 self._session.say(told, failed=True)
             return
         if not isinstance(chosen, DraggedNode):
@@ -264,7 +264,7 @@ class DragOut(QObject):
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
                 QToolTip.hideText()
-                self._session.say(self.tr("These are too large to fetch for a drag: extract them instead"), failed=True)
+                self._session.say(self.tr("Too large to drag: extract them instead"), failed=True)
             elif then is not None:
                 self._submit(shard, key, whole=True)
 

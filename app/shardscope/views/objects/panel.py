@@ -91,7 +91,7 @@ class Chips(QWidget):
         button = QToolButton(self)
         button.setText(text)
         button.setCheckable(True)
-        button.setToolTip(self.tr("Only rows of this {0}, {0}:{1}; click again for all").format(name, value))
+        button.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
         button.setAccessibleName(self.tr("Only {0}").format(text))
         button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
         self.buttons[name, value] = button
@@ -166,7 +166,7 @@ class FileSeeker(QObject):
             key=("seek", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
-            title=self.tr("Is {0} in here?").format(path.name),
+            title=self.tr("Find {0}").format(path.name),
         )
 
 
@@ -230,7 +230,7 @@ class FilterField(QLineEdit):
         self.setPlaceholderText(self.tr("Filter: key, *part*, >4K"))
         self.setToolTip(
             self.tr(
-                "Any of these, with blanks between them; all must fit.\n"
+                "Conditions separated by spaces; all must match.\n"
                 "• a key or any part of one; a pattern with * and ?, as 0f3* for a prefix; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
@@ -272,10 +272,10 @@ def why_none(session: Session) -> str | None:
         if isinstance(shard, DataSet) and shard.key_spaces:
             return "Choose a key space first."
         words = {
-            IndexState.LOADING: "Reading the index: the objects are known then …",
-            IndexState.FAILED: "The objects cannot be read.",
+            IndexState.LOADING: "Reading the index …",
+            IndexState.FAILED: "Cannot read the objects.",
         }
-        return words.get(session.index_state, "The objects are known once the index is read.")
+        return words.get(session.index_state, "Load the index to see the objects.")
     if shard.damage is not None and not len(session.listing):
         why = "is not a shard" if isinstance(shard.damage, NotAShard) else "is damaged"
         return f"No objects: this file {why}."
@@ -326,11 +326,9 @@ class ObjectPanel(QWidget):
         self.chips = Chips(self)
         self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
         self.hide_unused.setCheckable(True)
-        self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
+        self.hide_unused.setToolTip(self.tr("Hide rows without an object and deleted objects"))
         self.load_button = QPushButton(self.tr("Load index"), self)
-        self.load_button.setToolTip(
-            self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
-        )
+        self.load_button.setToolTip(self.tr("Read the whole index, to sort objects and explain every byte"))
         self.status = Elided(greedy=True, parent=self)
         self.status.setObjectName("objectStatus")
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
@@ -354,7 +352,7 @@ class ObjectPanel(QWidget):
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
         button = QToolButton(self)
         button.setText(sign)
-        button.setToolTip(self.tr("{0}: more rows than can be scrolled at once").format(name))
+        button.setToolTip(self.tr("{0} (too many to scroll at once)").format(name))
         button.setAccessibleName(name)
         button.clicked.connect(lambda: self._turn(step))
         return button
@@ -537,10 +535,10 @@ class ObjectPanel(QWidget):
             return
         if self._session.listing is None or not can_sort(shard, order):
             states = {
-                IndexState.LOADING: self.tr("The index is being read: sort then."),
+                IndexState.LOADING: self.tr("The index is still loading. Sort when it is loaded."),
                 IndexState.LOADED: self.tr("There are too many rows to sort by this column."),
             }
-            else_ = self.tr("Sorting needs the index: read it first.")
+            else_ = self.tr("Load the index before sorting.")
             self._session.message.emit(states.get(self._session.index_state, else_))
             self._show_order()
             return

@@ -152,7 +152,7 @@ def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
     folder = folder_of(uri, way)
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         folder.close()
-        raise SourceError("web servers cannot list what they have")
+        raise SourceError("web servers do not list files")
     return folder
 
 
@@ -212,7 +212,7 @@ class PlacesPanel(QWidget):
         self.note.setWordWrap(True)
         # File names and errors are not markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
-        self.note.setAccessibleName(self.tr("How many places there are"))
+        self.note.setAccessibleName(self.tr("Number of places"))
         head = QHBoxLayout()
         head.setContentsMargins(8, 6, 8, 6)
         head.setSpacing(6)
@@ -341,10 +341,10 @@ class PlacesPanel(QWidget):
             text = self._browsed(shown)
         elif not total:
             text = {
-                Group.NEAR: "Nothing else that looks like a shard lies here.",
-                Group.RECENT: "Nothing was opened yet.",
-                Group.SAMPLES: "There are no samples.",
-                Group.REMOTE: "Buckets and servers are listed here once something was opened in them (Ctrl+U).",
+                Group.NEAR: "No other shards in this folder.",
+                Group.RECENT: "No recent files.",
+                Group.SAMPLES: "No samples.",
+                Group.REMOTE: "Buckets and servers that you open (Ctrl+U) are listed here.",
             }[self.group]
         else:
             text = f"{shown:,} of {plural(total, self._noun)}" if shown != total else plural(total, self._noun)

@@ -568,7 +568,7 @@ class PreviewPanel(QWidget):
             shape = " × ".join(map(str, found.layout.shape))
             return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
         if not found.complete and found.size and not isinstance(found, BytesContent):
-            return self.tr("{0}: shown once fully read").format(found.title)
+            return self.tr("{0}: read all to show it").format(found.title)
         if isinstance(found, BytesContent) and found.size:
             return self.tr("{0}: empty text").format(found.title)
         return self.tr("Empty") if found.size == 0 else found.title

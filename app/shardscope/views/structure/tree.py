@@ -371,10 +371,10 @@ class StructureTree(QTreeView):
         self.differs.setObjectName("structureDiffers")
         self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
-        self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
+        self.differs.setAccessibleName(self.tr("Only fields where the specification and real files differ"))
         self.differs.setToolTip(
             self.tr(
-                "Shows only the fields on which the published page and practice differ.\n"
+                "Show only fields where the specification and real files differ.\n"
                 "In tables, only one sample row is shown."
             )
         )
@@ -509,14 +509,14 @@ class StructureTree(QTreeView):
                 self.session.message.emit(self.tr("This row has no key to look up."))
 
         self.session.ask(
-            lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
+            lambda shard, _: shard.objects.keys[row], take, failed="Cannot read the key", key=("node key", self)
         )
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
         self.session.ask(
             lambda _shard, _job: elsewhere.find(),
             self.session.select_span,
-            failed="Not within reach",
+            failed="Not available",
             key=("elsewhere", self),
         )
 
@@ -554,7 +554,7 @@ class StructureTree(QTreeView):
         if root.isValid() and self.nodes.only_differing:
             self.expandAll()
             if not self.nodes.rowCount(root):
-                self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
+                self.session.message.emit(self.tr("No known differences from the specification in this file."))
         elif root.isValid():
             self.expand(root)
             if self.session.selection.is_file:

@@ -58,9 +58,9 @@ _LOOKS = MappingProxyType(
         State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
         State.DELETED: ("Found, deleted", "alarm", "warning"),
         State.DAMAGED: ("Found, damaged", "alarm", "error"),
-        ABSENT: ("Absent", "none", "note"),
+        ABSENT: ("Not found", "none", "note"),
         DAMAGED: ("Damaged", "alarm", "error"),
-        FAILED: ("Not looked up", "alarm", "warning"),
+        FAILED: ("Lookup failed", "alarm", "warning"),
     }
 )
 

@@ -261,7 +261,7 @@ class StepCard(QWidget):
     def set_cold(self, cold: ColdCost | None) -> None:
         self._cold = cold
         here = cost_text(self.step.requests, self.step.bytes)
-        self.cost.set_text(here if cold is None else self.tr("{0}\nhere: {1}").format(cold_text(cold), here))
+        self.cost.set_text(here if cold is None else self.tr("{0}\nwith cache: {1}").format(cold_text(cold), here))
         self.set_progress(self.progress)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

@@ -136,7 +136,7 @@ class KeyOffers(QWidget):
             words = {
                 KeyRole.TYPICAL: self.tr("Typical"),
                 KeyRole.CROWDED: self.tr("Crowded"),
-                KeyRole.ABSENT: self.tr("Absent"),
+                KeyRole.ABSENT: self.tr("Not found"),
             }
             self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
 

@@ -162,7 +162,7 @@ class RequestLogPanel(QWidget):
         self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
-        self.prices = self._button("$", self.tr("Whose prices are counted"))
+        self.prices = self._button("$", self.tr("Prices"))
         self.prices.setAccessibleName(self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
@@ -282,8 +282,8 @@ class RequestLogPanel(QWidget):
     def _tell(self) -> None:
         totals = self.totals
         self.spent.tell(totals.spent(self.price))
-        self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
-        self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
+        self.full.tell(self.tr("Full download: {0}").format(totals.download(self.price)) if totals.full else "")
+        self.prices.setToolTip(self.tr("Prices: {0}").format(self.price.name))
         self._tell_notes()
 
     def _tell_notes(self) -> None:
