@@ -1,4 +1,4 @@
-"""Name of a sample beside others of its format."""
+"""Display name of a sample file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The style dialog of the window: quiet frames, even spacing, one accent."""
+"""Qt style sheet of the window."""
 
 from __future__ import annotations
 
@@ -144,7 +144,8 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
-    # A combo box that has a border of this library has no arrow of Qt's.
+    """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
+    # Qt does not draw the arrow of a combo box with a styled border.
     icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:

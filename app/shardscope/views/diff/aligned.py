@@ -1,4 +1,4 @@
-"""Two files byte by byte: rows side by side, scrolled together, with strips that show where they differ."""
+"""Aligned bytes of two files: rows side by side with a common scroll bar, and overview strips of the differences."""
 
 from __future__ import annotations
 
@@ -38,19 +38,24 @@ from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
 AROUND = 64
-"""Rows that are read above and below those on the screen."""
+"""Rows loaded above and below the screen."""
 
 BUCKETS = 2000
-"""Parts of a file whose differences the strip shows."""
+"""Resolution of the strip: parts per file."""
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Bytes of a row: the most that fit."""
+"""Bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
 
 
 class AlignedState(QObject):
+    """State shared by both sides: loaded rows, current row and current difference.
+
+    `chosen` carries the `DiffRun` found by `step`, or None; `counted` follows when all bytes were compared.
+    """
+
     changed = Signal()
     chosen = Signal(object)
     counted = Signal()
@@ -93,6 +98,7 @@ class AlignedState(QObject):
         self._desk.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
+        """Set the bytes per row and the rows on the screen; keeps the current byte."""
         self.visible = max(visible, 1)
         if width != self._width:
             self._width = width
@@ -114,6 +120,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def offsets_at(self, row: int) -> tuple[int, int]:
+        """Return the offsets of a row on both sides; -1 where the row has no bytes or is not loaded."""
         shown = self.shown
         if shown is None or not shown.top <= row < shown.top + shown.offsets.shape[1]:
             return -1, -1
@@ -168,6 +175,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
+        """Load the rows on the screen and `AROUND` rows beyond, in a job; none beyond for remote files."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -189,6 +197,8 @@ class AlignedState(QObject):
 
 
 class AlignedHexView(QWidget):
+    """Bytes of one side (0: left, 1: right)."""
+
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self.side = state, side
@@ -264,7 +274,7 @@ class AlignedHexView(QWidget):
         self._paint_grounds(painter, palette, offsets, there, differing)
         state = np.where(there, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], state))
-        # What differs is drawn twice, half a pixel apart: bold in any font, and of the same width.
+        # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
         bold = np.where(differing, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], bold))
@@ -392,6 +402,7 @@ class AlignedHexView(QWidget):
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the half-open ranges of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], differing, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 

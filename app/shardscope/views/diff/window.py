@@ -1,4 +1,4 @@
-"""*Diff with*: two shards side by side, their fields, their objects, and their bytes."""
+"""Window of *Diff with*: two shards with their fields, objects and bytes side by side."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COMPARED = {
 
 class DiffWindow(QDialog):
     tab_wanted = Signal(object, object)
-    """See `Session.tab_wanted`."""
+    """An `OpenRequest` and the span to select, or None."""
 
     def __init__(self, jobs: Jobs, requests: tuple[OpenRequest, OpenRequest], parent: QWidget) -> None:
         super().__init__(parent)
@@ -83,6 +83,7 @@ class DiffWindow(QDialog):
         self.resize(1360, 860)
 
     def begin(self) -> None:
+        """Open and compare both shards in a job; contents are only read if both are local."""
         self._run(contents=not self.desk.remote)
 
     def _run(self, *, contents: bool) -> None:
@@ -349,7 +350,7 @@ class DiffWindow(QDialog):
             columns = compared.columns[side]
             names.append(columns.members[int(columns.member[number])] if rows[number] >= 0 else "")
         if "" in names and names != ["", ""]:
-            # The other side does not have the object: its shard of the same name is shown, if there is one.
+            # One side does not have the object: show its shard of the same name, if any.
             name = names[0] or names[1]
             if not all(name in columns.members for columns in compared.columns):
                 self.say(self.tr("{0} exists on one side only").format(name))
@@ -453,7 +454,7 @@ def _titled(request: OpenRequest) -> str:
 
 class CompareShards(QObject):
     address_wanted = Signal()
-    """An address is to be requested; `compare` takes the answer."""
+    """Requests the dialog for an address, which calls `compare`."""
 
     def __init__(self, session: Session, parent: QWidget) -> None:
         super().__init__(parent)

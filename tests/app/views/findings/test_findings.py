@@ -56,7 +56,7 @@ def test_the_menu_of_a_finding(table: FindingsTable) -> None:
     menu = table.menu_of(table.model.finding(table.model.index(0, 0)))
     actions = {action.text().replace("&", ""): action for action in menu.actions() if action.text()}
     clip = QGuiApplication.clipboard()
-    actions["Copy sentence"].trigger()
+    actions["Copy message"].trigger()
     assert clip.text() == LONG
     actions["Copy range"].trigger()
     assert clip.text() == "8..16"

@@ -30,7 +30,7 @@ def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -
     qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
     assert "at 0" in swh.search.status.text()
     qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
+    qtbot.waitUntil(lambda: "wrapped around" in swh.search.status.text())
 
 
 def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:

@@ -260,7 +260,7 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     select(session, qtbot, 0)
     assert inspector.value.text == "SWHShard"
     assert inspector.doc.text == "SWHShard, then zeros."
-    assert text(inspector, "page says") == "the magic is padded with zeros to 32 bytes."
+    assert text(inspector, "specification") == "the magic is padded with zeros to 32 bytes."
     assert text(inspector, "in practice") == "readers compare the first 9 bytes alone."
     # A key is long: its digits stand below each other, as in the bytes.
     proportional = inspector.value.font().pointSizeF()

@@ -340,6 +340,6 @@ def test_objects_of_another_machine(
     rig.move(other, QApplication.startDragDistance())
     rig.settle()
     assert len(rig.drags) == 1
-    assert rig.messages == ["These are too large to fetch for a drag: extract them instead"]
+    assert rig.messages == ["Too large to drag: extract them instead"]
     rig.release(other)
     rig.drag.close()

@@ -143,7 +143,7 @@ def test_recent_files_and_samples(qtbot: QtBot, places: PlacesPanel, settings: S
     assert caught.args == ["/somewhere/else/a.shard"]
     settings.clear_recent()
     places.refresh_recent()
-    assert places.note.text() == "Nothing was opened yet."
+    assert places.note.text() == "No recent files."
     places.groups.setCurrentIndex(list(Group).index(Group.SAMPLES))
     assert titles(places) == [sample_title(sample) for sample in assets.samples()]
     levels = [places.model.index(row).data(LEVEL_ROLE) for row in range(places.model.rowCount())]

@@ -152,10 +152,10 @@ def test_what_a_first_reader_pays(desk: Desk, qtbot: QtBot, data: Path) -> None:
     assert f"Total: {cold.total.requests} requests" in costs.told.text
     texts = [card.cost.text for card in desk.trace.cards]
     assert sum("request" in text for text in texts) == sum(cost.requests > 0 for cost in cold.steps) > 0
-    assert all("here: " in text for text in texts)
+    assert all("with cache: " in text for text in texts)
     qtbot.mouseClick(costs.warm, Qt.MouseButton.LeftButton)
     assert not costs.told.isVisible()
-    assert all("here: " not in card.cost.text for card in desk.trace.cards)
+    assert all("with cache: " not in card.cost.text for card in desk.trace.cards)
 
 
 def test_who_leads_here(desk: Desk, qtbot: QtBot, data: Path) -> None:

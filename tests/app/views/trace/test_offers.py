@@ -37,7 +37,7 @@ def test_a_sample_offers_its_three_keys(
     open_in(session, qtbot, sample.path)
     qtbot.waitUntil(lambda: len(offers.links) == 3)
     assert [one.key for one in offers.offers] == [one.key for one in sample.keys]
-    assert [one.word for one in offers.offers] == ["Typical", "Crowded", "Absent"]
+    assert [one.word for one in offers.offers] == ["Typical", "Crowded", "Not found"]
     texts = [part.text for part in offers.findChildren(type(panel.hint))]
     assert sample.see in texts
     assert sample.keys[1].about in texts
@@ -47,7 +47,7 @@ def test_a_sample_offers_its_three_keys(
     assert panel.trace.outcome == "absent"
     assert panel.field.text() == sample.keys[2].key
     actions = panel.findChild(KeyMenu).menu().actions()
-    assert [action.text().partition(":")[0] for action in actions] == ["Typical", "Crowded", "Absent"]
+    assert [action.text().partition(":")[0] for action in actions] == ["Typical", "Crowded", "Not found"]
     actions[0].trigger()
     qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.outcome == "found")
     copied = Path(shutil.copy(sample.path, tmp_path / "mine.shard"))

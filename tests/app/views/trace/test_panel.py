@@ -78,7 +78,7 @@ def test_found(panel: TracePanel, qtbot: QtBot) -> None:
 def test_absent(panel: TracePanel, qtbot: QtBot) -> None:
     """A key that is not there is a calm answer, with another sign, and no object to show."""
     trace(panel, qtbot, ABSENT)
-    assert (panel.band.outcome.text, panel.band.sign.mark) == ("Absent", "none")
+    assert (panel.band.outcome.text, panel.band.sign.mark) == ("Not found", "none")
     assert not panel.band.show_object.isVisible()
     assert "it is another key, so this one is not in the shard" in panel.cards[-1].sentence.text
 
@@ -102,7 +102,7 @@ def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
     trace(panel, qtbot, KEY)
     panel.field.setText("xyz")
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.band.outcome.text == "Not looked up")
+    qtbot.waitUntil(lambda: panel.band.outcome.text == "Lookup failed")
     assert panel.band.verdict.text.endswith("is 64 hex digits, not 'xyz'; type at least 4 characters.")
     assert panel.trace is None
     assert panel.cards == []

@@ -187,7 +187,7 @@ def test_the_tape_of_a_remote_shard(
     assert count == len(server.log)
     assert panel.spent.text().startswith(f"{count} requests · ")
     assert f" · {panel.totals.round_trips} round trips · " in panel.spent.text()
-    assert panel.full.text().startswith("In full: ")
+    assert panel.full.text().startswith("Full download: ")
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_Down)
     QTest.keyClick(panel.table, Qt.Key.Key_Up)
