@@ -224,7 +224,7 @@ def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -
 
 @pytest.mark.thorough
 @of_the_wheel
-@pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardcore.teaching.assets"])
+@pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardcore.teaching.resources"])
 def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, module: str) -> None:
     """What the installed commands import is what the wheel brought, not this checkout."""
     code = f"import {module}; print({module}.__file__)"
@@ -235,11 +235,11 @@ def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, 
 @pytest.mark.thorough
 @of_the_wheel
 def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
-    """Every file under resources/ is in the wheel, and `shardcore.teaching.assets` finds it there."""
+    """Every file under resources/ is in the wheel, and `shardcore.teaching.resources` finds it there."""
     resources = ROOT / "resources"
     names = [p.relative_to(resources).as_posix() for p in repository_files() if resources in p.parents]
     assert names
-    code = f"from shardcore.teaching import assets\nfor name in {names}: print(assets.path(name))"
+    code = f"from shardcore.teaching import resources\nfor name in {names}: print(resources.path(name))"
     found = [Path(line) for line in run(installed / "python", "-c", code, cwd=tmp_path).splitlines()]
     assert len(found) == len(names)
     for name, path in zip(names, found, strict=True):
@@ -258,7 +258,10 @@ def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     assert len(names) > 6
     found = Path(
         run(
-            installed / "python", "-c", "from shardcore.teaching import assets; print(assets.docs())", cwd=tmp_path
+            installed / "python",
+            "-c",
+            "from shardcore.teaching import resources; print(resources.docs())",
+            cwd=tmp_path,
         ).strip()
     )
     assert found.is_relative_to(installed.parent), found

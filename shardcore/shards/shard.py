@@ -439,7 +439,7 @@ class Shard(Displayed, ABC):
             raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
         data = self.read(wanted, limit=limit)
         if layout is None:
-            from shardcore.codecs.npy import MAGIC, npy_layout
+            from shardcore.codecs.npy_header import MAGIC, npy_layout
 
             if not data.startswith(MAGIC):
                 raise UsageError(f"{short(wanted.key)} is not an array")

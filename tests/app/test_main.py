@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import sampled
 from shardscope.__main__ import main, parser, reach_of
 
@@ -81,7 +81,7 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     done = command("--screenshot", traced, sample, "--trace", key, "--step", 3, "--verify", "index")
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(traced))
-    lesson = assets.resources() / "lessons" / "swh-1-meet-the-file.md"
+    lesson = resources.resources() / "lessons" / "swh-1-meet-the-file.md"
     done = command("--screenshot", taught, sample, "--lesson", lesson)
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(taught))
@@ -163,7 +163,7 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
 
 def test_samples_are_real_shards() -> None:
     """There is one main sample of each format; it opens, and verifies without an error."""
-    samples = assets.main_samples()
+    samples = resources.main_samples()
     assert [sample.format for sample in samples] == [shardcore.detect(sample.path).format for sample in samples]
     assert sorted(sample.format for sample in samples) == sorted(FORMATS)
     for sample in samples:
@@ -175,8 +175,8 @@ def test_samples_are_real_shards() -> None:
 
 def test_a_missing_asset_is_named() -> None:
     """What is not there is named."""
-    with pytest.raises(assets.AssetMissingError, match="no resource is called icons/none"):
-        assets.path("icons/none.svg")
+    with pytest.raises(resources.AssetMissingError, match="no resource is called icons/none"):
+        resources.path("icons/none.svg")
 
 
 def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ import shardcore
 from shardcore import DataSet, Depth, FileSource, Shard, Source, Span
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.sources.local import LocalFolder
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
@@ -145,7 +145,7 @@ def stand_still(qtbot: QtBot, settings: Settings, path: Path, seconds: float, ke
     return longest
 
 
-SAMPLES = [str(one.path) for one in assets.main_samples()]
+SAMPLES = [str(one.path) for one in resources.main_samples()]
 
 
 @pytest.mark.thorough

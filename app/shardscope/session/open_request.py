@@ -37,7 +37,7 @@ from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.location import source_of
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
-from shardcore.teaching.assets import resources
+from shardcore.teaching.resources import resources
 
 SERVES_DELETED = "deleted"
 """Option of formats with tombstones: return deleted objects."""

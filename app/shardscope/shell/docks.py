@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
+from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
-from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup.settings import Settings
 from shardscope.widgets import fonts
 from shardscope.widgets.keyboard import press_focused
@@ -452,7 +452,7 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
         button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
         button.setAutoRaise(True)
         button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))

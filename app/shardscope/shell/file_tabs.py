@@ -17,7 +17,7 @@ from shardcore.model.inside_path import inside_link
 from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
@@ -150,7 +150,7 @@ class FileTabs(QTabBar):
     def _close_button(self, document: Document) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName("closeFile")
-        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
         button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
         button.setAutoRaise(True)
         button.setFixedSize(px(_BUTTON), px(_BUTTON))

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import DataSet, Depth, RemoteOptions, Shard, Span
 from shardcore.model.text import shown
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.window import CompareFormats
@@ -53,6 +53,7 @@ from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar, TabMemory
+from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notices import Notices, NoticeTone
@@ -60,7 +61,6 @@ from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
-from shardscope.shell.still import FixedSizeFrame
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
@@ -264,7 +264,7 @@ class MainWindow(QMainWindow):
         self.appearance.wear()
         self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
-        self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
+        self.setWindowIcon(QIcon(str(resources.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
         self.setMinimumSize(LEAST.boundedTo(self._room))
         self.welcome = Welcome(settings, self.jobs, self)
@@ -321,7 +321,7 @@ class MainWindow(QMainWindow):
             self.breaking,
             self.noting.find_key,
         )
-        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in resources.main_samples()])
         self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.look_up, self)
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, self.actions_.stop)
         self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())

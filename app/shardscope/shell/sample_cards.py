@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
-from shardcore.teaching.assets import Role, Sample
+from shardcore.teaching.resources import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.jobs import Jobs
 from shardscope.shell.sample_cards import SampleCards
 from shardscope.startup.settings import Settings
@@ -73,7 +73,7 @@ class Welcome(QScrollArea):
         words = self.tr("Drop a file or folder to open it, or several files to pack them.")
         self.drop = WrapText(words, tone="muted")
         self.drop.setObjectName("dropArea")
-        self.samples = SampleCards(assets.samples(), jobs, self)
+        self.samples = SampleCards(resources.samples(), jobs, self)
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
         self.recent = PlaceList(self._recent, self.recent_part)
@@ -90,7 +90,9 @@ class Welcome(QScrollArea):
     def _lay_out(self) -> None:
         icon = QLabel(self)
         icon.setAccessibleName("Shardscope")
-        icon.setPixmap(QIcon(str(assets.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF()))
+        icon.setPixmap(
+            QIcon(str(resources.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF())
+        )
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self.title)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 
 SMALL = 11
 """Pixels, for units, role letters and captions."""
@@ -84,4 +84,4 @@ def register() -> None:
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)
-        QFontDatabase.addApplicationFont(str(assets.path(_FILE)))
+        QFontDatabase.addApplicationFont(str(resources.path(_FILE)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from shardcore.teaching.assets import Role, Sample
+from shardcore.teaching.resources import Role, Sample
 
 
 def sample_title(sample: Sample) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardcore.teaching.assets import Sample
+from shardcore.teaching.resources import Sample
 from tests.app.display.person import Person, State
 from tests.app.display.teaching_by_mouse import BIT, lit, span_of
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shardcore.teaching.assets import Sample
+from shardcore.teaching.resources import Sample
 from tests.app.display.person import BLINK, Person, State
 
 BIT = 3

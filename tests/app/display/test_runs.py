@@ -14,7 +14,7 @@ import pytest
 
 import shardcore
 from shardcore import State
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
@@ -40,7 +40,7 @@ class Wanted:
 
 def samples() -> list[Path]:
     """The main sample of each format."""
-    return [sample.path for sample in assets.main_samples()]
+    return [sample.path for sample in resources.main_samples()]
 
 
 def chosen(path: Path, folder: Path) -> Wanted:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.teaching import assets
-from shardcore.teaching.assets import Sample
+from shardcore.teaching import resources
+from shardcore.teaching.resources import Sample
 from shardcore.testing import sampled
 from tests.app.display.person import Person
 from tests.app.display.program import running
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 DARK = ("mdb", "bloscpack", "neuroglancer")
 """Formats that are tried in the dark theme; the others in the light one."""
 
-BY_MOUSE, BY_KEYS = assets.main_samples()[::2], assets.main_samples()[1::2]
+BY_MOUSE, BY_KEYS = resources.main_samples()[::2], resources.main_samples()[1::2]
 """Mouse and keys share one window over one session: a format each is enough."""
 
 

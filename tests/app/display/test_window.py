@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import sampled
 from tests.app.display.program import ROOT, Mouse
 
@@ -98,7 +98,7 @@ def test_samples_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
     """Samples are opened by its path, clicked in, searched, an object extracted, in one window."""
     title = "small.shard — Shardscope"
     shown.until(lambda: shown.title_is(title))
-    for number, sample in enumerate(sampled(assets.main_samples(), 2, full=False)):
+    for number, sample in enumerate(sampled(resources.main_samples(), 2, full=False)):
         shown.focus(title)
         shown.mouse.do("key", "ctrl+shift+o")
         shown.until(lambda: shown.title_is("Open as"))

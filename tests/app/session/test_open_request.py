@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import ExternalMissing, RemoteOptions, UsageError
 from shardcore.progress import no_progress
-from shardcore.teaching.assets import resources
+from shardcore.teaching.resources import resources
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session

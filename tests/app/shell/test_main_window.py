@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Node, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -99,7 +99,7 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     window.session.close()
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
-    assert window.settings.recent == [str(assets.path("samples/swh/small.shard"))]
+    assert window.settings.recent == [str(resources.path("samples/swh/small.shard"))]
 
 
 @pytest.mark.thorough
@@ -118,7 +118,7 @@ def test_a_sample_of_contents_opens_with_its_preview(window: MainWindow, qtbot: 
 @pytest.mark.thorough
 def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> None:
     """*Look up* beside a voxel shows the steps of the lookup."""
-    opened(window, qtbot, assets.path("samples/neuroglancer/volume/info").parent / "8_8_16")
+    opened(window, qtbot, resources.path("samples/neuroglancer/volume/info").parent / "8_8_16")
     window.show_part("preview")
     view = window.panels.panel(PreviewPanel).volume
     qtbot.waitUntil(lambda: view.slice is not None and view.isVisible(), timeout=20_000)
@@ -132,7 +132,7 @@ def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> 
 
 def test_a_data_set_of_key_spaces_has_no_objects_yet(window: MainWindow, qtbot: QtBot) -> None:
     """The list of objects requests the choice of a key space, instead of an index that is never read."""
-    opened(window, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent)
+    opened(window, qtbot, resources.path("samples/neuroglancer/segmentation/info").parent)
     assert why_none(window.session) == "Choose a key space first."
     cards = window.spaces.findChildren(QCommandLinkButton)
     assert window.spaces.isVisible()
@@ -516,7 +516,7 @@ def test_the_status_line_names_the_format_and_its_tooltip_the_evidence(small: Ma
 
 def test_bytes_alone_have_a_summary_of_their_own(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     """What is not a shard shows nothing of the file that was open before."""
-    opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
+    opened(window, qtbot, resources.path("samples/bloscpack/array.blp"))
     summary = window.panels.panel(Inspector).file
     qtbot.waitUntil(lambda: bool(summary.links))
     path = tmp_path / "notes.txt"

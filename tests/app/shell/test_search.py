@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
@@ -22,7 +22,7 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
     qtbot.addWidget(made)
     made.resize(QSize(1440, 840))
     made.show()
-    made.open(str(assets.path("samples/swh/small.shard")))
+    made.open(str(resources.path("samples/swh/small.shard")))
     settle(made, 40)
     yield made
     made.close()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.documents import Document
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
@@ -511,7 +511,7 @@ def test_switching_is_no_opening(two: MainWindow, small: Path) -> None:
 @pytest.mark.thorough
 def test_learning_on_a_file_that_is_open(two: MainWindow, qtbot: QtBot) -> None:
     """*Learn* on an open sample shows its tab and begins the lesson."""
-    sample = next(one for one in assets.main_samples() if one.format == "swh")
+    sample = next(one for one in resources.main_samples() if one.format == "swh")
     opened(two, qtbot, sample.path)
     two.session.step(1)
     settle(two, 20)
@@ -524,7 +524,7 @@ def test_learning_on_a_file_that_is_open(two: MainWindow, qtbot: QtBot) -> None:
 @pytest.mark.thorough
 def test_a_lesson_waits_in_its_tab(two: MainWindow, qtbot: QtBot) -> None:
     """Another tab interrupts a lesson; its own tab goes on with it, and *Return* leads there."""
-    sample = next(one for one in assets.main_samples() if one.format == "swh")
+    sample = next(one for one in resources.main_samples() if one.format == "swh")
     two.learn(str(sample.path))
     settle(two, 40)
     player = two.help.teaching._panel.player

@@ -15,7 +15,7 @@ from shardcore import Depth
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.views.hex.row_choice import RowMode, RowWidth
+from shardscope.views.hex.row_width import RowMode, RowWidth
 from shardscope.widgets.column_widths import Room, share_room
 from shardscope.widgets.elided import Elided
 

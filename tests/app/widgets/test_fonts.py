@@ -11,7 +11,7 @@ from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.widgets import fonts as type_
@@ -25,9 +25,9 @@ SIZED = {Path("views/hex/state.py"), Path("widgets/fonts.py"), Path("widgets/sty
 
 def test_the_monospaced_face_comes_along(qtbot: QtBot) -> None:
     """The face is a file of the program, with its licence, and it is the one that bytes are written in."""
-    number = QFontDatabase.addApplicationFont(str(assets.path("fonts/DejaVuSansMono.ttf")))
+    number = QFontDatabase.addApplicationFont(str(resources.path("fonts/DejaVuSansMono.ttf")))
     assert QFontDatabase.applicationFontFamilies(number) == [type_.MONO]
-    assert "Bitstream" in assets.path("fonts/LICENSE-DejaVu.txt").read_text("utf-8")
+    assert "Bitstream" in resources.path("fonts/LICENSE-DejaVu.txt").read_text("utf-8")
     font = theme.fixed_font()
     assert QFontInfo(font).family() == type_.MONO
     metrics = QFontMetricsF(font)

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
 from shardcore.shards import dataset
-from shardcore.teaching.assets import resources
+from shardcore.teaching.resources import resources
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
 from tests.app.conftest import open_in

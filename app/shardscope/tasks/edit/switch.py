@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.writing.undo import Journal
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
@@ -75,7 +75,7 @@ class EditSwitch(QObject):
             self.standing = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
             self.changed.emit()
 
-        kept = [one.path.absolute() for one in assets.samples()]
+        kept = [one.path.absolute() for one in resources.samples()]
         self._session.ask(
             lambda shard, _: standing(shard, uri, kept),
             take,

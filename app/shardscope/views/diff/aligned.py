@@ -26,7 +26,7 @@ from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
 from shardscope.session.words import offset_words, range_words
-from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
+from shardscope.views.diff.comparison_jobs import BytesSideBySide, DiffJobs
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout
@@ -61,7 +61,7 @@ class AlignedState(QObject):
     counted = Signal()
     failed = Signal(object)
 
-    def __init__(self, desk: DiffDesk, bar: QScrollBar, parent: QObject) -> None:
+    def __init__(self, jobs: DiffJobs, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
         self.sides: BytesSideBySide | None = None
         self.bytes: ByteDiff | None = None
@@ -71,7 +71,7 @@ class AlignedState(QObject):
         self.error = ""
         self.counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self.visible = 1
-        self._desk = desk
+        self._jobs = jobs
         self._width = 16
         self.scroller = RowScroller(bar, self._moved)
 
@@ -95,7 +95,7 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self.counted.emit()
 
-        self._desk.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
+        self._jobs.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
         """Set the bytes per row and the rows on the screen; keeps the current byte."""
@@ -157,7 +157,7 @@ class AlignedState(QObject):
         def work(_: object, job: object) -> DiffRun | None:
             return aligned.next_run(start, back=back, progress=job.progress)  # type: ignore[attr-defined]
 
-        self._desk.ask(work, take, key="run", failed=self._fail)
+        self._jobs.ask(work, take, key="run", failed=self._fail)
 
     def _after(self) -> int:
         if self.run is None:
@@ -183,7 +183,7 @@ class AlignedState(QObject):
         bottom = min(top + self.visible + 1, aligned.rows)
         if shown is not None and shown.top <= top and bottom <= shown.top + shown.offsets.shape[1]:
             return
-        around = 0 if self._desk.remote else AROUND
+        around = 0 if self._jobs.remote else AROUND
         first = max(top - around, 0)
         count = bottom + around - first
 
@@ -193,7 +193,7 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self._ask()
 
-        self._desk.ask(lambda _, __: aligned.window(first, count), take, key="rows", failed=self._fail)
+        self._jobs.ask(lambda _, __: aligned.window(first, count), take, key="rows", failed=self._fail)
 
 
 class AlignedHexView(QWidget):

@@ -17,7 +17,7 @@ from shardcore.model.record import Value
 from shardcore.operations.diff_sides import KINDS
 from shardscope.session.jobs import Job
 from shardscope.session.words import offset_words
-from shardscope.views.diff.desk import ComparedPair, ShardPair
+from shardscope.views.diff.comparison_jobs import ComparedPair, ShardPair
 from shardscope.widgets.table_model import Index, TableModel
 
 I64 = NDArray[np.int64]

@@ -37,7 +37,7 @@ from shardscope.views.hex.cells import roles_in
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.row_choice import RowChoice, RowMode
+from shardscope.views.hex.row_width import RowChoice, RowMode
 from shardscope.views.hex.scene import HexSelection, frames_of
 from shardscope.views.hex.search_bar import Searching
 from shardscope.views.hex.state import HexState

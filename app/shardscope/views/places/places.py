@@ -42,7 +42,7 @@ from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.connections import way_words
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
@@ -320,8 +320,8 @@ class PlacesPanel(QWidget):
                 places = recent_places(self._settings)
             case Group.SAMPLES:
                 places = [
-                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
-                    for one in assets.samples()
+                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not resources.Role.MAIN)
+                    for one in resources.samples()
                 ]
             case Group.REMOTE:
                 places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]

@@ -16,8 +16,8 @@ from shardcore import Shard
 from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.system import is_link
-from shardcore.teaching import assets
-from shardcore.teaching.assets import KeyRole, Sample
+from shardcore.teaching import resources
+from shardcore.teaching.resources import KeyRole, Sample
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
@@ -34,7 +34,7 @@ def sample_of(uri: str) -> Sample | None:
     try:
         if is_address(uri) or not path.exists():
             return None
-        here, found = path.resolve(), assets.samples()
+        here, found = path.resolve(), resources.samples()
         known = next((sample for sample in found if sample.path.resolve() == here), None)
         return known or _copied(path, found)
     except (OSError, ValueError):

@@ -63,7 +63,7 @@ def compare(qtbot: QtBot, jobs: Jobs) -> Iterator[Compare]:
         windows.append(window)
         window.show()
         window.begin()
-        qtbot.waitUntil(lambda: window.desk.job is None and not jobs.open_jobs, timeout=20_000)
+        qtbot.waitUntil(lambda: window.jobs.job is None and not jobs.open_jobs, timeout=20_000)
         return window
 
     yield opened
@@ -351,7 +351,7 @@ def test_another_tab_is_compared(qtbot: QtBot, jobs: Jobs, session: Session, fir
     comparing.menu.actions()[-1].trigger()
     settle(qtbot, jobs)
     (window,) = comparing.windows
-    assert [request.uri for request in window.desk.requests] == [str(second), str(first)]
+    assert [request.uri for request in window.jobs.requests] == [str(second), str(first)]
     assert window.compared is not None
     comparing.close()
     session.close_all()

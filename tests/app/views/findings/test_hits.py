@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Span
 from shardcore.operations.search import MAX_HITS, Hits, parse_hex, parse_numbers, parse_text, search_contents
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.hit_list import HitList, thinned
 from shardscope.session.session import Session
 from shardscope.views.findings.hits import HitsTable
@@ -59,7 +59,7 @@ def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> N
     table = HitsTable(session)
     qtbot.addWidget(table)
     table.show()
-    open_in(session, qtbot, assets.path("samples/xorb/chunks.xorb"))
+    open_in(session, qtbot, resources.path("samples/xorb/chunks.xorb"))
     assert session.shard is not None
     patterns = [parse_text("abcdabcd")]
     first, second = islice(search_contents(session.shard, patterns, lambda *_: None), 2)

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import SectionRole, Span
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.row_choice import RowMode, RowWidth
+from shardscope.views.hex.row_width import RowMode, RowWidth
 from tests.app.hex_samples import section
 
 SLOT = 40

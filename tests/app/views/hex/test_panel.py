@@ -17,7 +17,7 @@ from shardscope.session.copy_bytes import CopyAs
 from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState, Session
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.row_choice import RowMode, RowWidth
+from shardscope.views.hex.row_width import RowMode, RowWidth
 from shardscope.views.hex.tabs import stored_span
 from shardscope.widgets import theme
 from tests.app.hex_samples import SampleReader, section

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
 from shardscope.session.open_request import OpenRequest
@@ -170,7 +170,7 @@ def test_the_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel
 def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
     """What only the decoded bytes of a chunk hold is not found in the stored bytes, and found in the contents."""
     with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(assets.path("samples/xorb/chunks.xorb"))))
+        session.open(OpenRequest(str(resources.path("samples/xorb/chunks.xorb"))))
     bar = panel.search
     bar.look_for("Text", "abcdabcd")
     qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")

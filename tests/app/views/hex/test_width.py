@@ -6,8 +6,8 @@ import pytest
 
 import shardcore
 from shardcore import BytesSource, Node, Shard, Span
-from shardcore.teaching import assets
-from shardscope.views.hex.row_choice import record_of, table_record_of
+from shardcore.teaching import resources
+from shardscope.views.hex.row_width import record_of, table_record_of
 from shardscope.views.hex.scene import frames_of
 from tests.app.hex_samples import INDEX, SLOT, sample_tree
 
@@ -43,7 +43,7 @@ def test_field_and_record_are_framed() -> None:
 
 def opened(title: str) -> Shard:
     """A sample, with its index."""
-    path = next(one.path for one in assets.samples() if title in str(one.path))
+    path = next(one.path for one in resources.samples() if title in str(one.path))
     return shardcore.open(path)
 
 

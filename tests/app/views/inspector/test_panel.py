@@ -12,7 +12,7 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Source, SourceError, Span, State
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.inspector.node_details import PENDING, RAW
 from shardscope.views.inspector.panel import Inspector
@@ -195,7 +195,7 @@ def test_the_summary_of_a_sample(
     session: Session, qtbot: QtBot, made: Inspector, sample: str, format: str, objects: str, index: str
 ) -> None:
     """A file is summed up by format, objects and sections, whole in 280 pixels; a link selects a section."""
-    open_in(session, qtbot, assets.resources() / "samples" / sample)
+    open_in(session, qtbot, resources.resources() / "samples" / sample)
     qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][:2] == [format, objects])
     settle(session, qtbot)
     assert not made.file.load.isVisible()
@@ -214,7 +214,7 @@ def test_what_is_not_counted_is_not_none(
     """Objects that opening does not count are not 0; the index is offered."""
     monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
-        session.open(str(assets.resources() / "samples/des/archive"))
+        session.open(str(resources.resources() / "samples/des/archive"))
     settle(session, qtbot)
     assert made.file.form.rows[1].text == "not counted yet"
     assert made.file.load.isVisible()

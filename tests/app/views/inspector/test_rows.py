@@ -12,7 +12,7 @@ import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.details import headline
 from shardcore.shards.registry import all_formats, format_of
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.views.inspector.node_details import PENDING, DetailRow, node_rows
 from shardscope.views.inspector.object_details import object_rows
 
@@ -90,7 +90,7 @@ def test_every_sample_reads_as_words(data: Path) -> None:
     files = [
         *sorted(data.glob("*/*.*")),
         data / "neuroglancer/volume/4_4_40",
-        *(sample.path for sample in assets.samples() if sample.role is not assets.Role.DAMAGED),
+        *(sample.path for sample in resources.samples() if sample.role is not resources.Role.DAMAGED),
     ]
     seen = 0
     for path in files:

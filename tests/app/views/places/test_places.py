@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Member, Node, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.places.places import Group, PlacesPanel
@@ -145,9 +145,9 @@ def test_recent_files_and_samples(qtbot: QtBot, places: PlacesPanel, settings: S
     places.refresh_recent()
     assert places.note.text() == "No recent files."
     places.groups.setCurrentIndex(list(Group).index(Group.SAMPLES))
-    assert titles(places) == [sample_title(sample) for sample in assets.samples()]
+    assert titles(places) == [sample_title(sample) for sample in resources.samples()]
     levels = [places.model.index(row).data(LEVEL_ROLE) for row in range(places.model.rowCount())]
-    assert [level == 0 for level in levels] == [sample.role is assets.Role.MAIN for sample in assets.samples()]
+    assert [level == 0 for level in levels] == [sample.role is resources.Role.MAIN for sample in resources.samples()]
 
 
 def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import GREY, LABELS, NUMBERS, ArrayView
 from shardscope.views.preview.content_view import ContentView
@@ -212,7 +212,7 @@ def test_a_damaged_object_tells_why(qtbot: QtBot, session: Session) -> None:
     panel = PreviewPanel(session)
     qtbot.addWidget(panel)
     panel.show()
-    open_in(session, qtbot, assets.path("samples/swh/small.shard"))
+    open_in(session, qtbot, resources.path("samples/swh/small.shard"))
     assert session.shard is not None
     rows = [ref.row for ref in session.shard.objects if ref.size < 0 or ref.key is None]
     session.select_row(rows[0])

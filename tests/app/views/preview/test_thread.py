@@ -17,7 +17,7 @@ from shardcore import ArrayContent, Shard, ShardError, Span, TensorsContent
 from shardcore.model.content_part import part_at
 from shardcore.progress import no_progress
 from shardcore.sources.patched import Change
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.open_request import OpenRequest
 from shardscope.views.preview.content_view import Preview
 from shardscope.views.preview.panel import preview_of, tensor_preview
@@ -117,13 +117,13 @@ def test_an_uncompressed_element_is_its_bytes(tmp_path: Path, key: str) -> None:
 def test_a_raw_chunk_of_a_volume_is_its_voxels() -> None:
     """In a raw chunk of a Neuroglancer volume, the byte of a voxel changes exactly that voxel."""
     for key in ("1", "16"):
-        follow(OpenRequest(str(assets.path("samples/neuroglancer/volume/8_8_16/0.shard"))), key, exact=True)
+        follow(OpenRequest(str(resources.path("samples/neuroglancer/volume/8_8_16/0.shard"))), key, exact=True)
 
 
 @pytest.mark.parametrize("key", ["1", "2", "all"])
 def test_a_compressed_block_is_its_elements(key: str) -> None:
     """In a Bloscpack array, bytes of the block of an element change elements of that block, or nothing is decoded."""
-    follow(OpenRequest(str(assets.path("samples/bloscpack/array.blp"))), key, exact=False)
+    follow(OpenRequest(str(resources.path("samples/bloscpack/array.blp"))), key, exact=False)
 
 
 def test_an_uncompressed_chunk_is_its_elements(tmp_path: Path) -> None:

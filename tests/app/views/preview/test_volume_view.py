@@ -18,7 +18,7 @@ import shardcore
 from shardcore.model.chunk_grid import Chunk, GridCell
 from shardcore.shards.stored_grid import StoredGrid
 from shardcore.sources.patched import Change
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.preview.panel import PreviewPanel
@@ -268,7 +268,7 @@ def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qt
 
 def test_a_selected_chunk_is_marked_with_its_header(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """A chunk of a Bloscpack array, header and blocks, marks all of its elements; a block marks its own."""
-    view = opened(panel, session, qtbot, assets.path("samples/bloscpack/array.blp"))
+    view = opened(panel, session, qtbot, resources.path("samples/bloscpack/array.blp"))
     assert session.shard is not None
     session.select_row(1)
     qtbot.waitUntil(lambda: view.plane.mark == (0, 20))
@@ -460,7 +460,7 @@ def test_an_unreadable_chunk_tells_why(panel: PreviewPanel, session: Session, qt
 
 def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """A click on a segment offers its mesh, which opens in another tab with its bytes selected."""
-    view = opened(panel, session, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
+    view = opened(panel, session, qtbot, resources.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
     assert view.slice is not None
     assert view.look.currentText() == "Labels"
     y, x = (int(n) for n in np.argwhere(view.slice.values == view.slice.values.max())[0])

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
@@ -33,7 +33,7 @@ def test_a_sample_offers_its_three_keys(
     """Each is a link with its sentence; a click looks it up. A copy of the sample counts, another file does not."""
     offers = panel.offers
     assert not offers.isVisible()
-    sample = assets.main_samples()[0]
+    sample = resources.main_samples()[0]
     open_in(session, qtbot, sample.path)
     qtbot.waitUntil(lambda: len(offers.links) == 3)
     assert [one.key for one in offers.offers] == [one.key for one in sample.keys]
@@ -65,9 +65,9 @@ def test_a_sample_offers_its_three_keys(
 
 def test_a_sample_is_known_by_its_place_or_its_bytes(tmp_path: Path) -> None:
     """Files and folders, under any name, as long as every byte is that of the sample; nothing else, and nothing far."""
-    for sample in assets.samples():
+    for sample in resources.samples():
         assert sample_of(str(sample.path)) == sample
-    archive = next(one for one in assets.samples() if one.path.name == "archive")
+    archive = next(one for one in resources.samples() if one.path.name == "archive")
     copied = tmp_path / "my folder"
     shutil.copytree(archive.path, copied)
     assert sample_of(str(copied)) == archive

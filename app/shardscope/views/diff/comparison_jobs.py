@@ -97,7 +97,7 @@ class BytesSideBySide:
     remote: bool
 
 
-class DiffDesk(QObject):
+class DiffJobs(QObject):
     """Jobs of one window: `compared` carries a `ComparedPair`, `failed` a message, `progressed` the job.
 
     The jobs belong to no document: they continue when tabs are switched or closed.
