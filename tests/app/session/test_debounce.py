@@ -20,14 +20,3 @@ def test_the_argument_of_a_signal_is_no_time(qapp: QApplication) -> None:
     QTest.qWait(50)
     assert called == [60_000]
     assert soon.interval() == 0
-
-
-def test_each_start_begins_anew(qapp: QApplication) -> None:
-    """The time counts from the last of them."""
-    called: list[bool] = []
-    bar = QScrollBar()
-    soon = Debounce(bar, lambda: called.append(True), 10_000)
-    soon.start()
-    soon.start(0)
-    QTest.qWait(50)
-    assert called == [True]

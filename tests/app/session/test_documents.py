@@ -13,7 +13,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Report, Shard, Span
-from shardscope.session.documents import MOST_CLOSED, Document
+from shardscope.session.documents import Document
 from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
@@ -61,22 +61,6 @@ def verified(session: Session) -> Report:
 # --- opening ---
 
 
-def test_the_first_file_needs_no_tab_beside_it(session: Session, qtbot: QtBot, small: Path) -> None:
-    """Where nothing is open, a file opened in a tab is the only document."""
-    beside(session, qtbot, small)
-    assert names(session) == ["small.shard"]
-    assert session.documents == [session.document]
-
-
-def test_a_file_opens_beside_another_which_stays_open(two: Session) -> None:
-    """What was open before is parked with its shard open, and is not closed."""
-    first, second = two.documents
-    assert two.document is second
-    assert first.shard is not None
-    assert first.shard.source is not None
-    assert first.shard.source.read(0, 8) == b"SWHShard"
-
-
 def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small: Path) -> None:
     """The same path opens nothing: its document comes to the front, with the bytes that were requested selected."""
     assert two.open_tab(request(small), Span("", 72, 80)) is None
@@ -85,28 +69,12 @@ def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small:
     assert two.selection.span == Span("", 72, 80)
 
 
-def test_a_relative_path_is_the_same_file(two: Session, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that is seen from the working directory is recognised as what is open."""
-    monkeypatch.chdir(small.parent)
-    assert two.open_tab(OpenRequest(small.name)) is None
-    assert two.document is two.documents[0]
-
-
 def test_the_same_file_read_in_another_way_stays_in_its_tab(two: Session, qtbot: QtBot, small: Path) -> None:
     """Another format for the file that is shown replaces it."""
     with qtbot.waitSignal(two.opened, timeout=10_000):
         two.open_tab(OpenRequest(str(small.with_name("one.shard")), "swh"))
     assert names(two) == ["small.shard", "one.shard"]
     assert two.request.format == "swh"
-
-
-def test_reloading_stays_in_its_tab(two: Session, qtbot: QtBot) -> None:
-    """*Reload* opens the file in the document that is shown."""
-    document = two.document
-    with qtbot.waitSignal(two.opened, timeout=10_000):
-        two.reload()
-    assert two.document is document
-    assert len(two.documents) == 2
 
 
 def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: QtBot, small: Path) -> None:
@@ -169,13 +137,6 @@ def test_none_of_several_requests_is_lost(
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
     assert names(session) == wanted
     assert session.request.name == shown
-
-
-def test_a_question_hides_no_file_where_nothing_is_open(session: Session, qtbot: QtBot, small: Path) -> None:
-    """A dialog over an empty window is about no file: what arrives is shown."""
-    session.may_show = lambda: False
-    session.open_tabs([(request(small), None)], -1)
-    qtbot.waitUntil(lambda: session.request.name == "small.shard" and session.shard is not None, timeout=10_000)
 
 
 def test_a_file_behind_is_opened_but_not_announced(two: Session, qtbot: QtBot, small: Path) -> None:
@@ -316,15 +277,6 @@ def test_jobs_that_only_feed_the_screen_end_with_a_switch(two: Session, qtbot: Q
     assert taken == []
 
 
-def test_a_selection_that_was_not_complete_is_completed_on_return(two: Session, qtbot: QtBot) -> None:
-    """Leaving at once after selecting loses nothing."""
-    two.select_span(Span("", 0, 8))
-    two.show(two.documents[0])
-    two.show(two.documents[1])
-    qtbot.waitUntil(lambda: two.selection.complete and bool(two.selection.path))
-    assert two.selection.span == Span("", 0, 8)
-
-
 def test_a_lookup_that_was_not_answered_is_answered_on_return(two: Session, qtbot: QtBot) -> None:
     """The key is looked up again."""
     first, second = two.documents
@@ -363,14 +315,6 @@ def test_stepping_goes_round(two: Session, qtbot: QtBot, small: Path) -> None:
     assert two.request.name == "small.shard"
     two.step(-1)
     assert two.request.name == "medium.shard"
-
-
-def test_a_moved_tab_stays_where_it_was_put(two: Session) -> None:
-    """The order of the tabs is the user's, and moving shows nothing else."""
-    shown = two.document
-    two.move(1, 0)
-    assert names(two) == ["one.shard", "small.shard"]
-    assert two.document is shown
 
 
 # --- closing ---
@@ -450,21 +394,6 @@ def test_a_closed_tab_is_reopened_with_its_selection(two: Session, qtbot: QtBot)
     assert two.request.name == "one.shard"
     assert two.selection.span == Span("", 16, 24)
     assert not two.can_reopen
-
-
-def test_at_most_twenty_closed_tabs_are_remembered(session: Session, qtbot: QtBot, small: Path) -> None:
-    """The oldest is forgotten."""
-    for _ in range(MOST_CLOSED + 3):
-        open_in(session, qtbot, small)
-        session.close()
-    assert len(session._closed_requests) == MOST_CLOSED
-
-
-def test_closing_everything_closes_parked_files(two: Session, qtbot: QtBot) -> None:
-    """No document is left, and all of their jobs end."""
-    two.close_all()
-    assert two.documents == []
-    qtbot.waitUntil(lambda: not two.jobs.open_jobs)
 
 
 def test_a_result_for_a_closed_document_is_dropped(two: Session, qtbot: QtBot) -> None:

@@ -52,14 +52,6 @@ def test_what_would_be_written(request_: OpenRequest, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_deleted_objects_are_left_out(request_: OpenRequest, tmp_path: Path) -> None:
-    """Without them the others are written."""
-    out = tmp_path / "out"
-    with request_.open(no_progress) as shard:
-        assert counts(write(wanted(shard, request_, out, deleted=False), no_progress)) == {"files": 2, "left_out": 1}
-    assert sorted(path.name for path in out.iterdir()) == ["keep", "manifest.json", "nometa"]
-
-
 def test_deleted_objects_are_read_on_purpose(request_: OpenRequest, tmp_path: Path) -> None:
     """With them all are written, and the open shard still refuses to serve the deleted one."""
     out = tmp_path / "out"
@@ -68,13 +60,6 @@ def test_deleted_objects_are_read_on_purpose(request_: OpenRequest, tmp_path: Pa
         assert (out / "gone").stat().st_size == shard.objects.ref(1).size
         again = write(wanted(shard, request_, tmp_path / "again"), no_progress)
         assert (again.files, again.left_out) == (2, 1)
-
-
-def test_a_shard_opened_to_serve_them_does_not_ask(request_: OpenRequest, tmp_path: Path) -> None:
-    """Who opened with deleted objects has said it already."""
-    request = request_.serving_deleted()
-    with request.open(no_progress) as shard:
-        assert counts(write(wanted(shard, request, tmp_path / "out"), no_progress)) == {"files": 3}
 
 
 def test_another_file_is_not_mixed_in(request_: OpenRequest, tmp_path: Path, data: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import shardcore
 from shardcore import Shard, UsageError
-from shardscope.session.object_filter import parse, toggled, wanted_names
 from shardscope.session.object_rows import View, rows_of
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
@@ -91,16 +90,6 @@ def test_any_part_of_a_key(data: Path, name: str) -> None:
         assert first.tolist() == [row for row, key in enumerate(keys) if key and key.startswith(some[0][:1])]
 
 
-def test_kinds_and_codecs() -> None:
-    """Kinds and codecs are those of the file."""
-    with shardcore.open(SAMPLES / "mdb" / "cache") as shard:
-        shard.load_index()
-        rows = rows_of(shard, View("kind:chunk"))
-        assert rows is not None
-        kinds = {shard.objects.kinds[kind] for kind in shard.objects.columns(rows.astype("int64")).kind}
-        assert kinds == {"chunk"}
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -117,18 +106,3 @@ def test_a_wrong_filter_says_so_in_one_line(shard: Shard, text: str, said: str) 
         rows_of(shard, View(text))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_key_may_look_like_a_rule(shard: Shard) -> None:
-    """After key: everything is a key."""
-    assert parse("key:state:live", shard.objects).key == "state:live"
-    assert not parse("key:state:live", shard.objects).rules
-
-
-def test_chips_change_the_text() -> None:
-    """A chip adds its word, joins it to others of its name, and takes it away again."""
-    text = toggled("abc >4K", "state", "live")
-    assert text == "abc >4K state:live"
-    text = toggled(text, "state", "unused")
-    assert wanted_names(text, "state") == {"live", "unused"}
-    assert toggled(toggled(text, "state", "live"), "state", "unused") == "abc >4K"

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import shardcore
-from shardcore import Cancelled, Objects, Shard, SourceError, State, UsageError
+from shardcore import Cancelled, Objects, Shard, State
 from shardscope.session.object_rows import View, rows_of, seek_file
 
 
@@ -29,26 +29,6 @@ def keys(shard: Shard, view: View) -> list[str | None]:
     return shard.objects.key_texts(rows)
 
 
-def test_all_rows_cost_nothing(shard: Shard) -> None:
-    """Every row in the order of the format needs no array."""
-    assert rows_of(shard, View()) is None
-
-
-@pytest.mark.thorough
-def test_part(shard: Shard) -> None:
-    """A part of a key finds all keys that have it, and no others; capitals are no matter."""
-    expected = sorted(key for key in shard.objects.keys if key is not None and "ab" in key)
-    assert expected
-    assert sorted(str(key) for key in keys(shard, View("ab"))) == expected
-    assert sorted(str(key) for key in keys(shard, View("AB"))) == expected
-
-
-def test_pattern(shard: Shard) -> None:
-    """A star stands for any text, a question mark for one character."""
-    expected = sorted(key for key in shard.objects.keys if key is not None and key[1:3] == "00" and key[-1] == "7")
-    assert sorted(str(key) for key in keys(shard, View("?00*7"))) == expected
-
-
 def test_a_whole_key_is_found_without_looking_at_all(shard: Shard) -> None:
     """A whole key is looked up; no progress is needed."""
 
@@ -60,26 +40,6 @@ def test_a_whole_key_is_found_without_looking_at_all(shard: Shard) -> None:
     rows = rows_of(shard, View(key), never)
     assert rows is not None
     assert rows.tolist() == [5]
-
-
-def test_hidden_rows(data: Path) -> None:
-    """Unused and deleted rows can be left out."""
-    with shardcore.open(data / "swh" / "deleted.shard") as shard:
-        rows = rows_of(shard, View("-state:unused,deleted"))
-        assert rows is not None
-        assert len(rows) == 10
-        assert set(shard.objects.columns(rows).state.tolist()) == {State.LIVE}
-
-
-@pytest.mark.parametrize("descending", [False, True])
-def test_orders(shard: Shard, descending: bool) -> None:
-    """Offsets and sizes come sorted, in either direction, with a filter as well."""
-    for text in ("", "a"):
-        for order, column in (("offset", "start"), ("size", "size")):
-            rows = rows_of(shard, View(f"{text} state:live", order, descending))
-            assert rows is not None
-            values = getattr(shard.objects.columns(rows), column).tolist()
-            assert values == sorted(values, reverse=descending)
 
 
 @pytest.mark.parametrize("name", ["des", "neuroglancer/volume/4_4_40", "swh/medium.shard"])
@@ -117,12 +77,6 @@ def test_sorting_drops_no_rows(data: Path, order: str, descending: bool) -> None
         assert not live.all()
 
 
-def test_an_order_before_the_index_is_refused(data: Path) -> None:
-    """What cannot be sorted yet says so."""
-    with shardcore.open(data / "swh" / "medium.shard") as fresh, pytest.raises(UsageError):
-        rows_of(fresh, View(order="size"))
-
-
 def test_filtering_can_be_stopped(shard: Shard) -> None:
     """Progress is told, and stops the work by raising."""
 
@@ -145,22 +99,6 @@ def test_a_file_is_found_by_its_digest(shard: Shard, tmp_path: Path) -> None:
     assert "SHA-256" in found.how
 
 
-def test_a_file_that_is_not_there_says_how_it_was_sought(shard: Shard, tmp_path: Path) -> None:
-    """The answer no tells what was compared."""
-    path = tmp_path / "other.bin"
-    path.write_bytes(b"something that is nowhere" * 1000)
-    found = seek_file(shard, path)
-    assert found.ref is None
-    assert "not here" in found.how
-    assert "SHA-256" in found.how
-
-
-def test_a_folder_is_not_sought(shard: Shard, tmp_path: Path) -> None:
-    """A folder is no object: the answer says what to do instead."""
-    with pytest.raises(UsageError, match="is a folder: drop one file"):
-        seek_file(shard, tmp_path)
-
-
 def test_a_content_is_found_where_keys_are_no_digests(tmp_path: Path) -> None:
     """With other keys the content itself is compared, among objects of the same size."""
     contents = {"00" * 31 + f"{n:02x}": bytes([n]) * 50 for n in range(20)}
@@ -175,12 +113,6 @@ def test_a_content_is_found_where_keys_are_no_digests(tmp_path: Path) -> None:
     assert found.ref is not None
     assert found.ref.key == "00" * 31 + "07"
     assert "same content" in found.how
-
-
-def test_a_file_that_cannot_be_read(shard: Shard, tmp_path: Path) -> None:
-    """A file that is gone is an error of ours."""
-    with pytest.raises(SourceError):
-        seek_file(shard, tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("order", ["key", "size", "offset", "slot"])

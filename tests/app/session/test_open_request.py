@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardcore import ExternalMissing, RemoteOptions, UsageError
+from shardcore import ExternalMissing, RemoteOptions
 from shardcore.progress import no_progress
 from shardcore.teaching.assets import resources
 from shardscope.session.jobs import Jobs
@@ -36,15 +36,6 @@ def read_first(session: Session, qtbot: QtBot) -> bytes:
     return got[0]
 
 
-def test_a_request_names_itself() -> None:
-    """A request is called by the last part of its address."""
-    assert OpenRequest("some/where/a.shard").name == "a.shard"
-    assert OpenRequest("some/folder/").name == "folder"
-    assert OpenRequest("https://h.org/a/b%20c.shard?X-Amz-Signature=1").name == "b c.shard"
-    assert OpenRequest("s3://bucket/100%25/").name == "100%25"
-    assert OpenRequest("https://h.org:port/a.shard?X=1").name == "https://h.org:port/a.shard"
-
-
 def test_lines_of_cards_have_no_secrets() -> None:
     """What was chosen stands in lines that people copy; logins, signatures and keys do not."""
     store = RemoteOptions(endpoint_url="https://me:word@store.example.org", access_key="AK", secret_key="word")
@@ -55,16 +46,6 @@ def test_lines_of_cards_have_no_secrets() -> None:
     assert "AK" not in line
     assert "https://store.example.org" in line
     assert "https://x.example.org/xorbs/" in line
-
-
-def test_what_is_said_reaches_the_formats(data: Path) -> None:
-    """Specification and deleted objects are handed on; nonsense is refused with a reason."""
-    bare = str(data / "neuroglancer" / "bare_shard" / "0.shard")
-    with OpenRequest(bare, options={"spec": BARE_SPEC}).open(no_progress) as shard:
-        assert shard.evidence == ()
-        assert "specification given" in shard.why
-    with pytest.raises(UsageError):
-        OpenRequest(bare, options={"spec": "{}"}).open(no_progress)
 
 
 def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path) -> None:

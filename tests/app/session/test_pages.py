@@ -37,13 +37,6 @@ def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: 
     assert pages.state("", 0) is PageState.LOADED
 
 
-def test_the_last_page_is_short(qtbot: QtBot, pages: PageCache) -> None:
-    """The last page ends where the source does."""
-    pages.want("", [SIZE // PAGE])
-    qtbot.waitUntil(lambda: coloured(pages, SIZE // PAGE))
-    assert pages.loaded("") == [(SIZE // PAGE * PAGE, SIZE)]
-
-
 def test_the_next_screen_is_fetched_ahead(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     """With a direction, the page beyond the screen is read, too; never one that does not exist."""
     pages.want("", [0], ahead=1, pages=3)
@@ -159,22 +152,3 @@ def test_memory_is_bounded(qtbot: QtBot, jobs: Jobs) -> None:
         pages.want("", [number])
         qtbot.waitUntil(lambda number=number: coloured(pages, number))
     assert pages.loaded("") == [(16 * PAGE, 20 * PAGE)]
-
-
-def test_bytes_in_memory(qtbot: QtBot, pages: PageCache) -> None:
-    """`bytes_at` joins pages, and gives nothing rather than a part."""
-    pages.want("", range(2))
-    qtbot.waitUntil(lambda: coloured(pages, 0) and coloured(pages, 1))
-    assert pages.bytes_at("", PAGE - 10, PAGE + 10) == DATA[PAGE - 10 : PAGE + 10]
-    assert pages.bytes_at("", 2 * PAGE - 10, 2 * PAGE + 10) is None
-    assert pages.bytes_at("", 5, 5) == b""
-
-
-def test_nothing_open_gives_nothing(qtbot: QtBot, jobs: Jobs) -> None:
-    """Without a shard nothing is asked for, and reads are cancelled."""
-    pages = PageCache(jobs)
-    pages.want("", range(6))
-    assert jobs.submitted == 0
-    ended: list[object] = []
-    pages.read("", lambda source, job: None, key=None, title="", done=lambda result, error: ended.append(error))
-    qtbot.waitUntil(lambda: len(ended) == 1)

@@ -29,11 +29,3 @@ def test_millions_cost_nothing_until_they_are_asked_for() -> None:
     assert len(chosen) == 10**15
     assert chosen.head(3).rows().tolist() == [0, 1, 2]
     assert next(chosen.pieces(4)).tolist() == [0, 1, 2, 3]
-
-
-def test_no_rows() -> None:
-    """Nothing selected is nothing."""
-    assert not RowRanges()
-    assert RowRanges().first is None
-    assert RowRanges().rows().tolist() == []
-    assert list(RowRanges.of([range(0)]).pieces()) == []

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import DataSet, Node, Shard, Span
-from shardscope.session.selection import main_span, named, of_row, of_span
+from shardscope.session.selection import main_span, of_row, of_span
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, NodeModel
 from tests.app.conftest import open_in
@@ -79,18 +79,6 @@ def test_objects_lead_to_their_bytes_and_back(shard: Shard) -> None:
     assert seen or not rows
 
 
-@pytest.mark.parametrize(("name", "row", "path"), [("swh/small.shard", 1, "objects"), ("des/none.des", 2, "entries")])
-def test_an_object_without_bytes_has_a_node(data: Path, name: str, row: int, path: str) -> None:
-    """Its header, or its entry in the index."""
-    with shardcore.open(data / name) as shard:
-        shard.load_index()
-        found = of_row(shard, row)
-        assert found.span is not None
-        assert not found.span.size
-        assert found.path[-1].row == row
-        assert found.path[-2].name == path
-
-
 def test_every_byte_has_a_path_from_the_root(shard: Shard) -> None:
     """The path begins at the root of the tree, goes down, and ends at something that owns the byte."""
     for name in sources(shard):
@@ -141,16 +129,6 @@ def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
         found = of_span(shard, decoded)
         assert found.row == 5
         assert any(node.span == stored for node in found.path)
-
-
-def test_one_name_for_a_selection() -> None:
-    """Some bytes are called after the smallest node that holds them all, in every part of the window."""
-    file, slot, key = Node("file", Span("", 0, 100)), Node("slot", Span("", 10, 50)), Node("key", Span("", 10, 42))
-    path = (file, slot, key)
-    assert named(path, Span("", 11, 12)) == path
-    assert named(path, Span("", 10, 50)) == (file, slot)
-    assert named(path, Span("", 5, 50)) == (file,)
-    assert named((), Span("", 5, 50)) == ()
 
 
 def test_an_object_is_not_named_after_its_first_field(data: Path) -> None:

@@ -32,13 +32,6 @@ def chosen(session: Session, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: session.selection.complete)
 
 
-def test_opening_reads_the_index_by_itself(opened: Session) -> None:
-    """A small index is read as soon as the shard is open."""
-    assert opened.shard is not None
-    assert opened.index_state is IndexState.LOADED
-    assert opened.shard.objects.orders == ("slot", "offset", "size")
-
-
 def test_what_cannot_be_opened_leaves_what_is_open(opened: Session, qtbot: QtBot, tmp_path: Path) -> None:
     """A failed opening says why, and the shard on the screen stays."""
     before = opened.shard
@@ -58,19 +51,6 @@ def test_the_latest_opening_wins(session: Session, qtbot: QtBot, small: Path) ->
     session.open(str(small))
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED)
     assert seen == ["small.shard"]
-
-
-def test_a_byte_of_a_content_selects_its_object(opened: Session, qtbot: QtBot) -> None:
-    """Byte → tree → object: the path ends at the content, the row is the object's slot."""
-    opened.select_span(Span("", 700, 701), "hex")
-    assert not opened.selection.complete
-    chosen(opened, qtbot)
-    found = opened.selection
-    assert found.origin == "hex"
-    assert found.path[-1].name == "content"
-    assert found.ref is not None
-    assert found.row == found.ref.row
-    assert found.ref.spans[0].covers(700)
 
 
 @pytest.mark.parametrize("row", range(13))
