@@ -30,14 +30,3 @@ def test_keys_of_digits_keep_both_ends(qapp: QApplication, before: str) -> None:
         assert f"{before}{key}".startswith(first)
         assert last
         assert key.endswith(last)
-
-
-def test_a_key_is_no_number(qapp: QApplication) -> None:
-    """Digits within a word with letters are cut as the letters are: a key keeps as much as there is room for."""
-    metrics = QFontMetricsF(qapp.font())
-    key = "34699395223612a0fff8ec5da7757409f19fbfe3aad747126ebdc673ca9158ac"
-    seen = cut_text(metrics, key, 100)
-    first, last = seen.split("…")
-    assert key.startswith(first)
-    assert key.endswith(last)
-    assert metrics.horizontalAdvance(seen) > 100 - 3 * metrics.horizontalAdvance("0")

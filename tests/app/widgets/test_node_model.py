@@ -10,7 +10,7 @@ from PySide6.QtCore import QModelIndex
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from shardcore import Node, Span
+from shardcore import Node
 from shardcore.shards import dataset
 from shardcore.teaching.assets import resources
 from shardscope.session.session import Session
@@ -38,14 +38,6 @@ def expand(qtbot: QtBot, model: NodeModel, index: QModelIndex) -> None:
 def names(model: NodeModel, index: QModelIndex) -> list[str]:
     """The names of the children that are there."""
     return [str(model.index(row, 0, index).data()) for row in range(model.rowCount(index))]
-
-
-def test_the_first_level_is_there_at_once(model: NodeModel) -> None:
-    """The root comes with its children: the sections."""
-    root = model.index(0, 0)
-    assert names(model, root) == ["header", "padding", "objects", "index", "hash function"]
-    kinds = [model.index(row, 1, root).data() for row in range(model.rowCount(root))]
-    assert kinds == ["header", "padding", "data", "index", "lookup"]
 
 
 def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:
@@ -92,27 +84,6 @@ def test_any_byte_can_be_revealed(qtbot: QtBot, session: Session, model: NodeMod
     assert isinstance(found, Node)
     assert (found.name, found.span) == (path[-1].name, path[-1].span)
     assert [node.name for node in model.path(caught.args[0])] == [node.name for node in path]
-
-
-def test_every_slot_can_be_revealed_by_its_last_byte(qtbot: QtBot, session: Session, model: NodeModel) -> None:
-    """The last byte of the index leads to the last slot of the last group."""
-    assert session.shard is not None
-    section = next(s for s in session.shard.sections if s.name == "index")
-    with qtbot.waitSignal(model.revealed) as caught:
-        model.reveal(session.shard.explain(section.stop - 1))
-    path = model.path(caught.args[0])
-    assert path[-1].span == Span("", section.stop - 8, section.stop)
-    assert path[2].name.startswith("[")
-
-
-def test_texts(qtbot: QtBot, model: NodeModel) -> None:
-    """Name, type, value, offset and size; the sentence is the tool tip."""
-    root = model.index(0, 0)
-    header = model.index(0, 0, root)
-    expand(qtbot, model, header)
-    row = [model.index(2, column, header).data() for column in range(5)]
-    assert row == ["objects_count", "u64 BE", "2,000", "0x28", "8"]
-    assert "Number of objects written" in str(model.index(2, 0, header).data(3))
 
 
 def test_files_of_a_large_data_set_are_revealed(

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from shardcore import ObjectColumns, ObjectRef, Objects, SourceError, State
+from shardcore import ObjectColumns, ObjectRef, Objects, SourceError
 from shardscope.session.session import Session
 from shardscope.widgets.object_model import KEY_ROLE, PAGE, PAGES, ROW_ROLE, STATE_ROLE, ObjectModel
 from tests.app.conftest import open_in
@@ -97,16 +96,6 @@ def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     assert model.index(4, 0).data(ROW_ROLE) == 4
 
 
-def test_deleted_keys_are_struck_through(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """What is deleted looks deleted, besides saying so."""
-    model, _ = many(9)
-    assert shown(qtbot, model, 0, "state") == "live"
-    states = [model.index(row, 0).data(STATE_ROLE) for row in range(9)]
-    struck = [model.index(row, 1).data(Qt.ItemDataRole.FontRole) is not None for row in range(9)]
-    assert states.count(State.DELETED) == 3
-    assert struck == [state is State.DELETED for state in states]
-
-
 def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
     """Of 46 million rows one page is read for the rows on the screen, and the last row is as near as the first."""
     model, objects = many(46_000_000)
@@ -164,14 +153,3 @@ def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tup
     assert model.requests == requests
     objects.broken = False
     assert shown(qtbot, model, PAGE, "key") == str(PAGE)
-
-
-def test_places_of_rows(many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """A row is found where it is shown, or not at all."""
-    model, _ = many(100)
-    assert model.place_of(99) == 99
-    assert model.place_of(100) is None
-    model.set_rows(np.array([7, 50, 3], np.int64))
-    assert model.place_of(3) == 2
-    assert model.place_of(4) is None
-    assert model.row_of(model.index(1, 0)) == 50
