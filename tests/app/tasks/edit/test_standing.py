@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardscope.session.proposed_bytes import Proposed, ProposedRange, about
 from shardscope.tasks.edit.permitted import standing
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
-from shardscope.views.hex.proposed import with_new
 
 DATA = Path(__file__).parents[3] / "data"
 SMALL = DATA / "swh" / "small.shard"
@@ -61,27 +59,3 @@ def cells() -> ByteCells:
     data = np.arange(16, dtype=np.uint8).reshape(2, 8)
     none = np.zeros((2, 8), np.uint16)
     return ByteCells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())
-
-
-def test_new_bytes_take_the_place_of_old_ones() -> None:
-    """Bytes, zeros, a cut, and new bytes of which only the first are known; without the wish all stays as it is."""
-    stretches = [
-        ProposedRange(10, 18, b"abcdefgh"),
-        ProposedRange(19, 21, zeros=True),
-        ProposedRange(22, 26, b"xy"),
-        ProposedRange(28, 30, None),
-    ]
-    proposed = Proposed.of("", stretches)
-    old = cells()
-    assert with_new(old, None) is old
-    assert with_new(old, proposed) is old
-    found = with_new(old, Proposed("", proposed.stretches, shows_new=True))
-    assert found.data.ravel().tolist() == [*b"gh", 2, 0, 0, 5, *b"xy", 8, 9, 10, 11, 0, 0, 14, 15]
-    states = found.state.ravel().tolist()
-    assert states == [1] * 8 + [CellState.MISSING] * 2 + [1, 1] + [CellState.BLANK] * 4
-    assert old.data.ravel().tolist() == list(range(16))
-    new = Proposed("", proposed.stretches, shows_new=True).seen(16, bytes(range(8)))
-    assert (proposed.seen(16, b"ab"), new) == (b"ab", bytes([*b"gh", 2, 0, 0, 5, *b"xy"]))
-    assert proposed.marks(0, 20) == [(10, 18), (19, 21)]
-    assert Proposed("", (), (), ((3, 9),), shows_new=True).marks(8, 20) == ((3, 9),)
-    assert about(proposed, "other") is None

@@ -6,16 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
-from PySide6.QtCore import QItemSelectionModel, Qt, QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore import ObjectColumns
-from shardcore.formats.swh.objects import SwhObjects
 from shardcore.operations.extraction import Conflict
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.row_ranges import RowRanges
@@ -102,28 +98,6 @@ def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Pa
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         sheet.extract.click()
     assert len(written(tmp_path / "out")) == 12
-
-
-def test_rows_are_counted_once(
-    qtbot: QtBot, panel: ObjectPanel, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The preview looks at the rows; the search for files that exist and the extraction take its answer."""
-    looked: list[int] = []
-    columns = SwhObjects.columns
-
-    def counting(self: SwhObjects, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        looked.extend(rows.tolist())
-        return columns(self, rows, sizes=sizes)
-
-    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    monkeypatch.setattr(SwhObjects, "columns", counting)
-    panel.actions_.extract_all.trigger()
-    sheet = sheet_of(qtbot, panel)
-    type_folder(sheet, tmp_path)
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
-    assert len(written(tmp_path)) >= 12
-    assert sorted(looked) == list(range(13))
 
 
 @pytest.mark.parametrize(
@@ -236,27 +210,6 @@ def test_the_sheet_goes_with_the_file(qtbot: QtBot, panel: ObjectPanel) -> None:
     qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
-def test_a_folder_is_needed(qtbot: QtBot, panel: ObjectPanel) -> None:
-    """Without one there is nothing to press."""
-    panel.actions_.extract_all.trigger()
-    sheet = sheet_of(qtbot, panel)
-    sheet.where.setEditText("  ")
-    assert not sheet.extract.isEnabled()
-    sheet.reject()
-
-
-@pytest.mark.parametrize("kept", [{}, {"conflict": "never", "folders": "7"}, {"folders": ""}])
-def test_choices_that_are_not_understood(kept: dict[str, str]) -> None:
-    """They are those of the first start."""
-    assert Choices.of(kept) == Choices()
-
-
-def test_choices_come_back() -> None:
-    """What is kept is what was chosen."""
-    choices = Choices(folders=False, conflict=Conflict.RENAME, guess_extension=True, skip_unused=False, manifest=False)
-    assert Choices.of(choices.kept()) == choices
-
-
 def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
     """The notice has counts and reason, lists the reasons, opens the folder, and tries again what failed, only that."""
     out = tmp_path / "out"
@@ -298,29 +251,3 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     while bar.all:
         bar.all[0].dismiss.click()
     assert bar.text == ""
-
-
-def test_nothing_is_counted_before_the_sheet_is_there(qtbot: QtBot, panel: ObjectPanel) -> None:
-    """Opening the sheet submits one job, and makes no array of rows itself."""
-    submitted = panel._session.jobs.submitted
-    sheet = panel.actions_.extracting.ask(RowRanges.all_of(13))
-    assert sheet is not None
-    assert sheet.total.text() == "Counting …"
-    assert panel._session.jobs.submitted == submitted + 1
-    qtbot.waitUntil(lambda: sheet.total.text() != "Counting …")
-    sheet.reject()
-
-
-def test_a_selection_of_some(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """Only what is selected is counted and written."""
-    flags = QItemSelectionModel.SelectionFlag
-    panel.table.selectionModel().clear()
-    for place in (0, 2):
-        panel.table.selectionModel().select(panel.model.index(place, 0), flags.Select | flags.Rows)
-    panel.actions_.extract.trigger()
-    sheet = sheet_of(qtbot, panel)
-    assert sheet.total.text().startswith("2 objects")
-    sheet.where.setEditText(str(tmp_path / "out"))
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
-    assert len(written(tmp_path / "out")) == 2

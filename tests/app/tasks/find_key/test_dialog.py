@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
@@ -133,36 +133,3 @@ def test_a_search_is_cancelled(
     assert dialog.running
     dialog.reject()
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-
-
-def test_browsing_chooses_the_folder(qtbot: QtBot, task: FindKeyTask, files: Path) -> None:
-    """The folder that is chosen is in the field."""
-    dialog = task.ask()
-    dialog.browse.click()
-    chooser = dialog.findChild(QFileDialog)
-    assert isinstance(chooser, QFileDialog)
-    chooser.fileSelected.emit(str(files))
-    chooser.reject()
-    assert dialog.where.currentText() == str(files)
-    dialog.reject()
-
-
-def test_a_search_is_cancelled_from_another_tab(
-    qtbot: QtBot, task: FindKeyTask, session: Session, files: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The search belongs to the dialog, whichever tab is shown: hits are listed on, and the button cancels it."""
-    find = module.find_in
-    monkeypatch.setattr(module, "find_in", lambda key, paths, **options: find(key, paths * 100_000, **options))
-    with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(data / "swh" / "small.shard")))
-    dialog = task.ask()
-    dialog.key.setText("mine")
-    dialog.where.setEditText(str(files))
-    dialog.start.click()
-    with qtbot.waitSignal(session.opened):
-        session.open_tab(OpenRequest(str(data / "swh" / "medium.shard")))
-    count = dialog.model.rowCount()
-    qtbot.waitUntil(lambda: dialog.model.rowCount() > count)
-    dialog.start.click()
-    qtbot.waitUntil(lambda: not dialog.running)
-    assert dialog.state.text() == "Cancelled"

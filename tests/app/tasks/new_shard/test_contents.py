@@ -22,7 +22,6 @@ from shardcore.progress import no_progress
 from shardscope.session.session import Session
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.contents import InputKind, count
-from shardscope.tasks.new_shard.fields import YesField
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
 
@@ -177,16 +176,3 @@ def test_unreadable_inputs_are_skipped(
     assert [one["path"] for one in report if "error" in one] == [str(tmp_path / "gone.txt")]
     assert len(report) == 13
     sheet.accept()
-
-
-def test_equal_files_are_packed_once(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: Path) -> None:
-    """The error about equal contents names the option that helps; with it there is a plan."""
-    for name in ("a", "b"):
-        (tmp_path / name).write_bytes(b"equal")
-    sheet = open_sheet(tmp_path / "a", tmp_path / "b", format="swh")
-    sheet.form.place.line.setText(str(tmp_path / "out.shard"))
-    qtbot.waitUntil(lambda: "choose dedupe" in sheet.form.problem.text)
-    field = sheet.form.options.fields["dedupe"]
-    assert isinstance(field, YesField)
-    field.box.click()
-    wait_planned(qtbot, sheet)

@@ -18,7 +18,6 @@ from pytestqt.qtbot import QtBot
 from shardcore.operations.pack import Packed, pack
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard import form_jobs as desk
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.widgets.option_fields import ChoiceField, TextField
@@ -231,40 +230,6 @@ def test_an_input_that_fails_is_named(
     (numbered / "2.txt").write_bytes(b"back")
     with qtbot.waitSignal(session.opened, timeout=10_000):
         sheet.form.write.click()
-
-
-def test_estimates_are_marked(
-    qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a codec makes of much content is not known: ≈ says so, and a button reads it for the exact plan."""
-    monkeypatch.setattr(desk, "AUTO_EXACT", 0)
-    sheet = open_sheet(numbered, format="xorb")
-    wait_planned(qtbot, sheet, exact=False)
-    assert "≈ " in sheet.form.plan.headline.text()
-    assert "≈ " in sheet.form.plan.summary.text()
-    assert "≈ " in sheet.form.plan.strip.label(sheet.form.plan.strip.sections[0])
-    index = sheet.form.plan.model.index(0, 2)
-    assert index.data().startswith("≈ ")
-    assert not sheet.form.plan.exact.isHidden()
-    sheet.form.plan.exact.click()
-    wait_planned(qtbot, sheet)
-    assert "≈" not in sheet.form.plan.headline.text() + sheet.form.plan.summary.text()
-    assert sheet.form.plan.exact.isHidden()
-    sheet.reject()
-
-
-def test_another_name_is_no_other_plan(qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path) -> None:
-    """While a name is typed, nothing is planned anew; the tree has the new name."""
-    sheet = open_sheet(numbered, format="des")
-    wait_planned(qtbot, sheet)
-    planned = sheet.form.plan.planned
-    QTest.keyClicks(sheet.form.place.line, ".old")
-    assert sheet.form.plan.planned is planned
-    assert sheet.form.plan.model.index(0, 0).data() == "numbered.des.old"
-    assert sheet.form.plan.headline.text().startswith("numbered.des.old · ")
-    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    assert sheet.form.plan.planned is planned
-    sheet.reject()
 
 
 def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards, data: Path, tmp_path: Path) -> None:

@@ -16,36 +16,12 @@ from shardcore.shards.registry import all_formats
 from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.form import WIDE
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from shardscope.tasks.new_shard.plan_model import PlanModel
-from shardscope.tasks.new_shard.plan_view import PlanView, summary_text
+from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import Planned
 from shardscope.tasks.new_shard.target import suggested
-from tests.app.shell.test_names import unnamed
-from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
-
-
-@pytest.mark.thorough
-def test_every_format_at_every_size(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path) -> None:
-    """Nothing is wider than the sheet, down to 600 pixels; everything that takes the keyboard has a name and a tip."""
-    sheet = open_sheet(numbered / "1.txt")
-    for width in (1240, WIDE, WIDE - 1, 600):
-        sheet.resize(width, 380)
-        for name in sheet.form.formats.names:
-            sheet.form.formats.choose(name)
-            inner = sheet.form.area.widget()
-            assert inner is not None
-            assert inner.minimumSizeHint().width() <= sheet.form.area.viewport().width(), (width, name)
-            assert unnamed(sheet) == []
-            for field in sheet.form.options.fields.values():
-                assert field.toolTip(), field.objectName()
-    assert sheet.form.formats.names == [one.name for one in all_formats()]
-    for row, one in enumerate(all_formats()):
-        words = sheet.form.formats.model().index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole)
-        assert one.writes is not None
-        assert words == f"{one.writes.purpose} {one.writes.cannot}"
-    sheet.reject()
+from tests.app.tasks.new_shard.conftest import wait_planned
 
 
 class _Untouched(NoObjects):
@@ -88,20 +64,6 @@ def test_a_plan_of_millions(qtbot: QtBot) -> None:
     assert view.tree.currentIndex().parent().data() == "7.x"
     assert view.strip.current == 1
     view.grab()
-
-
-@pytest.mark.parametrize(
-    ("size", "content", "exact", "told"),
-    [
-        (1_100, 1_000, True, "2 objects · 1,000 bytes of content · 100 bytes of overhead (10.0 %)"),
-        (400, 1_000, False, "2 objects · 1,000 bytes of content · ≈ 600 bytes saved (60.0 %)"),
-        (12, 0, True, "2 objects · 0 bytes of content · 12 bytes of overhead"),
-    ],
-)
-def test_what_it_costs(size: int, content: int, exact: bool, told: str) -> None:
-    """Objects, content and what comes on top, or is saved, in one line."""
-    file = PlannedFile("x", size, (Section("data", SectionRole.DATA, 0, size),), NoObjects())
-    assert summary_text(Planned(Plan((file,), exact, content), "x", 2, {}, ())) == told
 
 
 def test_names_to_begin_with() -> None:
