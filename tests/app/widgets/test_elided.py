@@ -11,7 +11,7 @@ from shardscope.widgets.elided import cut_text
 
 @pytest.mark.parametrize("text", ["13 rows · 3,857,456 bytes", "payload [4,500]", "at 0x1f4e5a6", "46,464 rows"])
 def test_numbers_are_not_cut(qapp: QApplication, text: str) -> None:
-    """At every width a number is whole or left out."""
+    """A number is shown entirely or not at all."""
     metrics = QFontMetricsF(qapp.font())
     numbers = {word.strip("[],") for word in text.split() if word.strip("[],")[0].isdigit()}
     for room in range(8, 400, 3):
@@ -21,7 +21,6 @@ def test_numbers_are_not_cut(qapp: QApplication, text: str) -> None:
 
 @pytest.mark.parametrize("before", ["", "object "])
 def test_keys_of_digits_keep_both_ends(qapp: QApplication, before: str) -> None:
-    """Of digits without commas the middle is left out; what follows them goes first."""
     metrics, key = QFontMetricsF(qapp.font()), "864691135123456789"
     for letters in (8, 10, 14):
         room = metrics.horizontalAdvance("0" * (letters + len(before)))

@@ -17,7 +17,6 @@ APP = Path(__file__).parents[3] / "app" / "shardscope"
 
 
 def test_the_monospaced_face_comes_along(qtbot: QtBot) -> None:
-    """The face is a file of the program, with its licence, and it is the one that bytes are written in."""
     number = QFontDatabase.addApplicationFont(str(assets.path("fonts/DejaVuSansMono.ttf")))
     assert QFontDatabase.applicationFontFamilies(number) == [type_.MONO]
     assert "Bitstream" in assets.path("fonts/LICENSE-DejaVu.txt").read_text("utf-8")

@@ -36,7 +36,7 @@ def colours_of(colours: theme.Palette, name: str) -> list[Rgb]:
 
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_everything_can_be_read(name: str) -> None:
-    """Every ink has its contrast on every ground that it is seen on, also between the lines of a hatch."""
+    """Every ink has its contrast on every ground, also between the lines of a hatch."""
     colours = theme.palette(name)
     for (ink, ground), least in theme.CONTRASTS.items():
         for one, other in product(colours_of(colours, ink), colours_of(colours, ground)):
@@ -49,14 +49,12 @@ def test_everything_can_be_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_a_selection_looks_different(name: str) -> None:
-    """Selected bytes are told from the same bytes that are not."""
     colours = theme.palette(name)
     for tint in (colours.section(role, parity) for role in SectionRole for parity in (0, 1)):
         assert 100 * distance(over(colours.selection, tint), rgb(tint)) > 4
 
 
 def test_colour_is_never_alone() -> None:
-    """Every role of sections and fields has a letter of its own, every section role a hatch."""
     assert set(theme.SECTION_LETTERS) == set(theme.HATCHES) == set(SectionRole)
     assert set(theme.FIELD_LETTERS) == set(FieldRole)
     for letters in (theme.SECTION_LETTERS, theme.FIELD_LETTERS):

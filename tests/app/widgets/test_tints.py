@@ -21,7 +21,7 @@ def tints(name: str, section: SectionRole) -> list[Rgb]:
 
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_sections_are_seen_at_a_glance(name: str) -> None:
-    """Strong beside strong and weak beside weak they are 12 apart, in any strength 10."""
+    """Their CIELAB distance is at least 12 in the same strength, and 10 in any."""
     for one, other in combinations(SOLID, 2):
         for (a, first), (b, second) in product(enumerate(tints(name, one)), enumerate(tints(name, other))):
             assert 100 * distance(first, second) >= (12 if a == b else 10), (one, other)
@@ -29,7 +29,7 @@ def test_sections_are_seen_at_a_glance(name: str) -> None:
 
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_hatched_sections_are_quiet_but_distinct(name: str) -> None:
-    """Padding, trailing and unknown bytes are 4 apart from each other and from every other section."""
+    """Their CIELAB distance to every other section is at least 4."""
     for one, other in product(theme.HATCHED, SectionRole):
         if one is not other:
             for first, second in product(tints(name, one), tints(name, other)):
@@ -39,7 +39,6 @@ def test_hatched_sections_are_quiet_but_distinct(name: str) -> None:
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
 @pytest.mark.parametrize("name", [name for name in theme.NAMES if name.endswith("-safe")])
 def test_colour_blind_eyes_tell_tints_apart(name: str, deficiency: str) -> None:
-    """In the safe palettes sections differ also where a kind of cone is missing: strong ones as strips show them."""
     seen = {role: [seen_with(tint, deficiency) for tint in tints(name, role)] for role in SOLID}
     for one, other in combinations(SOLID, 2):
         assert distance(seen[one][1], seen[other][1]) > 0.1

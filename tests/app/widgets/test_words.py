@@ -23,12 +23,11 @@ from shardscope.session.words import (
     ],
 )
 def test_sizes_are_short(size: int, text: str) -> None:
-    """Sizes are written as a person reads them."""
     assert size_text(size) == text
 
 
 def test_shares() -> None:
-    """A share that is not nothing is never shown as nothing."""
+    """A share above zero is never shown as zero."""
     assert [share_text(1, 2), share_text(1, 10**6), share_text(0, 5), share_text(0, 0)] == [
         "50.0 %",
         "< 0.1 %",
@@ -57,7 +56,6 @@ def test_shares() -> None:
     ],
 )
 def test_numbers_in_sentences_have_commas(text: str, shown: str) -> None:
-    """A sentence of shardcore is shown with the commas that tables have; keys, digests and dates stay as they are."""
     told = grouped(text)
     for part in shown.split():
         assert part in told

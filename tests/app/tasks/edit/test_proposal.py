@@ -26,7 +26,6 @@ def stopping(done: int, total: int) -> None:
 
 
 def test_a_stopped_edit_is_put_back(tmp_path: Path) -> None:
-    """Stopped after its first bytes, the file is what it was, and no journal is left."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     before = path.read_bytes()
     with shardcore.open(path) as shard:
@@ -38,7 +37,6 @@ def test_a_stopped_edit_is_put_back(tmp_path: Path) -> None:
 
 
 def test_a_failed_edit_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same where the disk gives up."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     before = path.read_bytes()
 
@@ -54,7 +52,7 @@ def test_a_failed_edit_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_takedown_is_not_stopped(tmp_path: Path) -> None:
-    """Without old bytes nothing could be put back: the edit comes to its end."""
+    """Without an undo file nothing could be restored: the edit runs to its end."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     with shardcore.open(path) as shard:
         propose(shard, EditRequest(DELETE, (KEY,))).make(False, stopping)

@@ -6,12 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import shardcore
 from shardscope.tasks.edit.permitted import standing
-from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 
 DATA = Path(__file__).parents[3] / "data"
 SMALL = DATA / "swh" / "small.shard"
@@ -31,7 +29,6 @@ SMALL = DATA / "swh" / "small.shard"
     ],
 )
 def test_why_nothing_may_be_changed(what: str | bytes, uri: str, words: str) -> None:
-    """Formats without edits, bytes in memory, files elsewhere, whole data sets and samples: each has its reason."""
     with shardcore.open(what) as shard:
         found = standing(shard, uri or (what if isinstance(what, str) else "memory"), [SMALL])
     assert words in found.why_not
@@ -39,7 +36,6 @@ def test_why_nothing_may_be_changed(what: str | bytes, uri: str, words: str) -> 
 
 
 def test_damage_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is damaged is not changed; without the permission to write, the sentence names the file or the folder."""
     path = tmp_path / "a.shard"
     path.write_bytes(SMALL.read_bytes()[:600])
     with shardcore.open(path, partial=True) as shard:
@@ -50,12 +46,3 @@ def test_damage_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert "a.shard" in standing(shard, str(path)).why_not
         monkeypatch.setattr(os, "access", lambda where, mode: where == path)
         assert str(tmp_path) in standing(shard, str(path)).why_not
-
-
-def cells() -> ByteCells:
-    """Two rows of eight bytes; the last two cells are after the end."""
-    state = np.full((2, 8), CellState.LOADED, np.uint8)
-    state[1, 6:] = CellState.BLANK
-    data = np.arange(16, dtype=np.uint8).reshape(2, 8)
-    none = np.zeros((2, 8), np.uint16)
-    return ByteCells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())

@@ -58,7 +58,6 @@ def search(qtbot: QtBot, dialog: FindKeyDialog, key: str, folder: Path) -> None:
 
 
 def test_files_that_hold_the_key_are_listed(qtbot: QtBot, task: FindKeyTask, files: Path) -> None:
-    """In order, with format and size; what cannot be read is marked, and the result is one sentence."""
     dialog = task.ask()
     assert not dialog.start.isEnabled()
     search(qtbot, dialog, "mine", files)
@@ -72,7 +71,6 @@ def test_files_that_hold_the_key_are_listed(qtbot: QtBot, task: FindKeyTask, fil
 
 
 def test_a_row_opens_its_file_at_the_object(qtbot: QtBot, task: FindKeyTask, session: Session, files: Path) -> None:
-    """By Return on the row and by the button: a tab is requested, with the bytes of the object."""
     dialog = task.ask()
     search(qtbot, dialog, "mine", files)
     with shardcore.open(files / "sub" / "b.des") as shard:
@@ -94,7 +92,6 @@ def test_a_row_opens_its_file_at_the_object(qtbot: QtBot, task: FindKeyTask, ses
 def test_the_dialog_begins_with_what_is_selected(
     qtbot: QtBot, task: FindKeyTask, session: Session, settings: Settings, files: Path
 ) -> None:
-    """The key of the object and the folder of the file; then the folders that were searched before."""
     settings.add_searched_folder("/old")
     open_in(session, qtbot, files / "a.des")
     session.select_row(0)
@@ -112,7 +109,6 @@ def test_the_dialog_begins_with_what_is_selected(
 def test_a_search_is_cancelled(
     qtbot: QtBot, task: FindKeyTask, session: Session, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the button; what was found stays. Closing the dialog cancels as well."""
     find = module.find_in
 
     def endless(key: str, paths: list[str], **options: object) -> object:

@@ -61,7 +61,6 @@ def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
 def sheet_of(qtbot: QtBot, shards: NewShards) -> NewShardDialog:
     """The sheet that is open."""
     window = shards.parent()
-    assert isinstance(window, QWidget)
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
     sheet = window.findChild(NewShardDialog)
     assert sheet is not None
@@ -71,7 +70,6 @@ def sheet_of(qtbot: QtBot, shards: NewShards) -> NewShardDialog:
 def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
     """Waits until no sheet is left."""
     window = shards.parent()
-    assert isinstance(window, QWidget)
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
 
 
@@ -88,7 +86,7 @@ def wait_planned(qtbot: QtBot, sheet: NewShardDialog, *, exact: bool = True) -> 
             and sheet.form.plan.summary.text()[:4] != "Plan"
         )
 
-    qtbot.waitUntil(is_drawn, timeout=10_000)
+    qtbot.waitUntil(is_drawn)
 
 
 def tree_of(folder: Path) -> dict[str, bytes]:
