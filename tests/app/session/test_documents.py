@@ -52,12 +52,6 @@ def names(session: Session) -> list[str]:
     return [document.request.name for document in session.documents]
 
 
-def verified(session: Session) -> Report:
-    """The report of what is shown."""
-    assert session.report is not None
-    return session.report
-
-
 # --- opening ---
 
 
@@ -106,7 +100,7 @@ def test_none_of_several_requests_is_lost(
 
     def slow(self: OpenRequest, *given: Any) -> Shard:
         if self.name == "small.shard":
-            assert free.wait(20)
+            assert free.wait(60)
         return open_(self, *given)
 
     monkeypatch.setattr(OpenRequest, "open", slow)
@@ -200,7 +194,7 @@ def test_a_verification_of_a_parked_document_arrives_there(two: Session, qtbot: 
     assert len(first.mail) == 1
     two.show(first)
     assert two.shard is shard
-    assert verified(two).depth is Depth.CONTENT
+    assert two.report.depth is Depth.CONTENT
     two.show(second)
     assert two.report is None
 
@@ -211,7 +205,7 @@ def hold_verifying(session: Session, gate: threading.Event) -> Shard:
     verify = shard.verify
 
     def slow(*arguments: object, **options: object) -> Report:
-        assert gate.wait(20)
+        assert gate.wait(60)
         return verify(*arguments, **options)  # type: ignore[arg-type]
 
     shard.verify = slow  # type: ignore[method-assign]

@@ -85,11 +85,11 @@ def test_a_late_result_is_discarded(qtbot: QtBot, jobs: Jobs, reports: Reports) 
 
     def work(_: Job) -> str:
         begun.set()
-        gate.wait(10)
+        gate.wait(60)
         return "shard"
 
     job = jobs.submit(work, done=reports, discard=released.append)
-    assert begun.wait(10)
+    assert begun.wait(60)
     job.cancel()
     gate.set()
     qtbot.waitUntil(lambda: bool(reports.all))

@@ -119,7 +119,6 @@ def test_an_object_is_not_named_after_its_first_field(data: Path) -> None:
         shard.load_index()
         found = of_row(shard, 1)
         assert found.path[-1].name == "chunk 1"
-        assert found.span is not None
         again = of_span(shard, found.span)
         assert [node.name for node in again.path] == [node.name for node in found.path]
         assert again.row == 1
