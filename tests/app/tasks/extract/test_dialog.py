@@ -22,16 +22,13 @@ from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.tasks.extract.dialog import ExtractDialog
 from shardscope.views.objects.panel import ObjectPanel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
 def panel(qtbot: QtBot, session: Session, settings: Settings, data: Path) -> ObjectPanel:
     """The panel on 12 objects and an unused slot."""
-    made = ObjectPanel(session, settings)
-    qtbot.addWidget(made)
-    made.resize(900, 500)
-    made.show()
+    made = visible(qtbot, ObjectPanel(session, settings), 900, 500)
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: made.model.rowCount() == 13)
     return made

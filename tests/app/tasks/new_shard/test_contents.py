@@ -81,7 +81,7 @@ def test_what_was_asked_before_is_not_told(
     def held(*given: Any, **named: Any) -> Packed:
         if given[0] == "des":
             begun.set()
-            free.wait(10)
+            free.wait(60)
             raise UsageError("this was about des")
         return pack(*given, **named)
 

@@ -16,11 +16,11 @@ from shardcore.shards.registry import all_formats
 from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import Planned
 from shardscope.tasks.new_shard.target import suggested
-from tests.app.tasks.new_shard.conftest import wait_planned
+from tests.app.conftest import visible
+from tests.app.tasks.new_shard.conftest import sheet_of, wait_gone, wait_planned
 
 
 class _Untouched(NoObjects):
@@ -83,34 +83,23 @@ def test_names_to_begin_with() -> None:
 
 @pytest.mark.thorough
 def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data: Path) -> None:
-    window = MainWindow(settings)
-    qtbot.addWidget(window)
-    window.show()
+    window = visible(qtbot, MainWindow(settings))
     shards = window.new_shards
     assert shards.new.shortcut().toString() == "Ctrl+N"
     assert shards.convert.shortcut().toString() == "Ctrl+Shift+N"
     assert shards.new.isEnabled()
     assert not shards.convert.isEnabled()
-
-    def shown() -> NewShardDialog:
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
-        found = window.findChild(NewShardDialog)
-        assert found is not None
-        return found
-
-    def leave(sheet: NewShardDialog) -> None:
-        QTest.keyClick(sheet, Qt.Key.Key_Escape)
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
-
     window.welcome.new_button.click()
-    leave(shown())
+    QTest.keyClick(sheet_of(qtbot, shards), Qt.Key.Key_Escape)
+    wait_gone(qtbot, shards)
     window.open(str(numbered))
     qtbot.waitUntil(lambda: [one.text() for one in window.notices.buttons] == ["Pack it…"])
     window.notices.button.click()
-    sheet = shown()
+    sheet = sheet_of(qtbot, shards)
     assert sheet.form.inputs == (str(numbered),)
     wait_planned(qtbot, sheet)
-    leave(sheet)
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    wait_gone(qtbot, shards)
     with qtbot.waitSignal(window.session.opened):
         window.open(str(data / "swh" / "small.shard"))
     assert shards.convert.isEnabled()
@@ -118,5 +107,5 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     assert not shards.convert.isEnabled()
     # A window that is closed takes its sheet and the jobs of that along.
     shards.ask_new((str(numbered),))
-    shown()
+    sheet_of(qtbot, shards)
     window.close()
