@@ -194,7 +194,7 @@ def test_measuring_ends_with_what_is_shown(qtbot: QtBot, zeros: Callable[..., He
     """The job that measures a fold is cancelled when the fold leaves the screen."""
     view, held = zeros(200 * PAGE, end=4000), threading.Event()
     state, reader = view.state, view.state.pages._from
-    reader.failure = lambda start, stop: None if stop - start <= PAGE else bool(held.wait(20)) and None
+    reader.failure = lambda start, stop: None if stop - start <= PAGE else bool(held.wait(60)) and None
     state.select(Span("", 3999, 4000))
     qtbot.waitUntil(lambda: state.folds._asked is not None)
     job = state.folds._asked[1]

@@ -66,7 +66,7 @@ def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Se
     panel.pages.use(reader)
     panel.view.state.set_source("", len(data))
     panel.search.found.connect(panel.state.select)
-    reader.failure = lambda start, stop: None if stop - start < len(data) // 2 else bool(held.wait(20)) and None
+    reader.failure = lambda start, stop: None if stop - start < len(data) // 2 else bool(held.wait(60)) and None
     panel.search.look_for("Text", "a")
     qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)
     held.set()
@@ -75,7 +75,7 @@ def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Se
     panel.search.forget()
     held.clear()
     panel.state.move_caret(0)
-    reader.failure = lambda start, stop: None if start < 4_000_000 else bool(held.wait(20)) and None
+    reader.failure = lambda start, stop: None if start < 4_000_000 else bool(held.wait(60)) and None
     panel.search.look_for("Text", "a")
     qtbot.waitUntil(lambda: "list" in panel.search._jobs)
     qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)

@@ -109,7 +109,7 @@ def test_bytes_that_are_not_there(
 ) -> None:
     gate = threading.Event()
     shard: Any = session.shard
-    monkeypatch.setattr(shard, "bytes_of", lambda name: _Held(shard.source, lambda: gate.wait(30) and None))
+    monkeypatch.setattr(shard, "bytes_of", lambda name: _Held(shard.source, lambda: gate.wait(60) and None))
     session.select_span(Span("", 40, 41))
     qtbot.waitUntil(lambda: session.selection.complete and inspector.name.text == "objects_count")
     try:

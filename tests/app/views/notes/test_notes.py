@@ -219,7 +219,7 @@ def test_a_note_is_stored_when_its_file_is_closed_at_once(
     go_on = Event()
 
     def late(*arguments: Any) -> Any:
-        go_on.wait(10)
+        go_on.wait(60)
         return add_note(*arguments)
 
     monkeypatch.setattr("shardscope.session.notes.add_note", late)

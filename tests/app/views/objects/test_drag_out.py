@@ -185,7 +185,7 @@ class _Slow:
         stream = shard.stream
 
         def held(ref: Any) -> Iterator[bytes]:
-            self.gate.wait(30)
+            self.gate.wait(60)
             yield from stream(ref)
 
         monkeypatch.setattr(shard, "stream", held)

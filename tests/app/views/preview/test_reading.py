@@ -77,7 +77,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
         made.count += stop - start
         if start <= made.held < stop:
             made.waiting.set()
-            made.go.wait(20)
+            made.go.wait(60)
         return real(source, start, stop)
 
     monkeypatch.setattr(FileSource, "_read", read)

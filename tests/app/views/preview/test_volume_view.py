@@ -109,7 +109,7 @@ class HeldGrid:
         def read_cells(grid: StoredGrid, cells: Any) -> Iterator[tuple[GridCell, Chunk]]:
             wanted = list(cells)
             self.read += wanted
-            assert self.gate.wait(10)
+            assert self.gate.wait(60)
             yield from real(grid, wanted)
 
         monkeypatch.setattr(StoredGrid, "read_cells", read_cells)
