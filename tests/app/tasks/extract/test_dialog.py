@@ -87,17 +87,8 @@ def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Pa
     assert len(written(tmp_path / "out")) == 12
 
 
-@pytest.mark.parametrize(
-    ("answer", "text", "names"),
-    [
-        (Conflict.SKIP, "12 files exist already: skipped", 12),
-        (Conflict.RENAME, "12 files written to out", 24),
-        (Conflict.REPLACE, "12 files written to out", 12),
-    ],
-)
-def test_a_second_run_asks(
-    qtbot: QtBot, panel: ObjectPanel, tmp_path: Path, answer: Conflict, text: str, names: int
-) -> None:
+@pytest.mark.parametrize(("answer", "names"), [(Conflict.SKIP, 12), (Conflict.RENAME, 24), (Conflict.REPLACE, 12)])
+def test_a_second_run_asks(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path, answer: Conflict, names: int) -> None:
     """Existing files are counted before anything is written, and one answer holds for all of them."""
     out = tmp_path / "out"
     extracting = panel.actions_.extracting
@@ -111,13 +102,10 @@ def test_a_second_run_asks(
             sheet.extract.click()
             if run:
                 qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 1)  # noqa: B023
-                assert sheet.question.text() == "12 files exist already"
                 assert sheet.answers[Conflict.SKIP].isDefault()
                 QTest.keyClick(sheet.answers[answer], Qt.Key.Key_Space)
         qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
-    result = told.args[0]
-    assert result.text == text
-    assert result.found.manifest == out / "manifest-2.json"
+    assert told.args[0].found.manifest == out / "manifest-2.json"
     assert len(written(out)) == names
 
 
@@ -126,7 +114,6 @@ def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> No
     rows = RowRanges.all_of(2)
     extracting = panel.actions_.extracting
     shard = panel._session.shard
-    assert shard is not None
     with qtbot.waitSignal(extracting.finished):
         extracting.start(ExtractionRequest(shard, panel._session.request, rows, out))
     before = written(out)
