@@ -14,23 +14,18 @@ from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
 def panel(session: Session, qtbot: QtBot) -> TracePanel:
     """A panel with nothing open."""
-    made = TracePanel(session)
-    qtbot.addWidget(made)
-    made.resize(420, 760)
-    made.show()
-    return made
+    return visible(qtbot, TracePanel(session), 420, 760)
 
 
 def test_a_sample_offers_its_three_keys(
     panel: TracePanel, session: Session, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
-    """Each is a link with its sentence; a click looks it up. A copy of the sample counts, another file does not."""
     offers = panel.offers
     assert not offers.isVisible()
     sample = resources.main_samples()[0]
@@ -43,7 +38,6 @@ def test_a_sample_offers_its_three_keys(
     assert sample.keys[1].about in texts
     QTest.mouseClick(offers.links[2], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: panel.trace is not None)
-    assert panel.trace is not None
     assert panel.trace.outcome == "absent"
     assert panel.field.text() == sample.keys[2].key
     actions = panel.findChild(KeyMenu).menu().actions()
@@ -64,7 +58,6 @@ def test_a_sample_offers_its_three_keys(
 
 
 def test_a_sample_is_known_by_its_place_or_its_bytes(tmp_path: Path) -> None:
-    """Files and folders, under any name, as long as every byte is that of the sample; nothing else, and nothing far."""
     for sample in resources.samples():
         assert sample_of(str(sample.path)) == sample
     archive = next(one for one in resources.samples() if one.path.name == "archive")
