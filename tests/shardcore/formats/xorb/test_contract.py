@@ -10,8 +10,6 @@ DATA = Path(__file__).parents[3] / "data"
 
 
 class TestXorb(ShardContract):
-    """Real xorbs, small ones, the old info block, and bare chunk records."""
-
     samples = (
         *sorted((DATA / "mdb" / "cas" / "xorbs").iterdir()),
         *sorted((DATA / "xorb").glob("*.xorb")),
