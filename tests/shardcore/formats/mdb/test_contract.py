@@ -43,10 +43,7 @@ class TestMdb(ShardContract):
 class TestMdbDataSet(DataSetContract):
     samples = (DATA / "cas" / "shard-cache", DATA / "cas")
     absent = ABSENT
-    alone = (
-        "Search every shard",
-        "Table key",
-    )
+    alone = ("Search every shard", "Table key")
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
         return super().opened(where, xorbs=DATA / "cas" / "xorbs", **options)

@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardcore.formats.mdb.layout import (
-    FILE_HEADER,
-    FOOTER,
-    NO_EXPIRY,
-    file_steps,
-    locate,
-)
+from shardcore.formats.mdb.layout import FILE_HEADER, FOOTER, NO_EXPIRY, file_steps, locate
 
 
 def footer(**fields: Any) -> bytes:

@@ -8,7 +8,6 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import shardcore
@@ -77,19 +76,6 @@ def test_files_one_by_one(case: dict[str, Any]) -> None:
                     with pytest.raises(KeyAbsent):
                         shard.find(entry["key"])
     assert set().union(*seen.values()) == {entry["key"] for entry in case["entries"]}
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_contents_in_bulk(case: dict[str, Any]) -> None:
-    for path in folder_of(case).glob("*.shard"):
-        with shardcore.open(path) as shard:
-            assert isinstance(shard, NeuroglancerShard)
-            found = dict(shard.contents())
-            assert sorted(found) == list(range(len(shard.objects)))
-            some = np.arange(0, len(shard.objects), 3)
-            assert dict(shard.contents(some)) == {row: found[row] for row in some.tolist()}
-            for row, data in found.items():
-                assert data == shard.read(shard.objects.ref(row))
 
 
 def test_hostile_truncated_index() -> None:

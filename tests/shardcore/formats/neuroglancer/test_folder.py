@@ -73,11 +73,6 @@ def test_folders_open_as_data_sets(path: str, why: str, members: list[str], coun
         assert found.tree.children[0].name == "sharding specification"
 
 
-def test_a_folder_of_several_key_spaces_lists_them() -> None:
-    with pytest.raises(UsageError, match=r"4_4_40 \(scale 4_4_40\), 8_8_80 \(scale 8_8_80\)"):
-        shardcore.open(DATA / "volume")
-
-
 def test_a_root_with_one_key_space_opens_it(tmp_path: Path) -> None:
     info = json.loads((DATA / "volume" / "info").read_text())
     del info["scales"][0]

@@ -48,13 +48,6 @@ def test_manifest_by_hand() -> None:
     assert write_manifest(manifest) == MANIFEST
 
 
-def test_arrays_tile_the_manifest() -> None:
-    arrays = manifest_arrays(MANIFEST)
-    assert arrays[0].start == 28
-    assert [a.stop for a in arrays[:-1]] == [a.start for a in arrays[1:]]
-    assert arrays[-1].stop == len(MANIFEST)
-
-
 @pytest.mark.parametrize("change", [-1, 1, 4, -4])
 def test_wrong_lengths(change: int) -> None:
     data = MANIFEST[:change] if change < 0 else MANIFEST + bytes(change)
