@@ -198,3 +198,13 @@ def test_one_process_decompresses_for_all_files() -> None:
         with pytest.raises(shardcore.LimitExceeded):
             shard.read_range(shard.find("all"), 0, 12000, limit=11999)
     assert multiprocessing.active_children() == []
+
+
+def test_files_of_a_column_are_sources() -> None:
+    with opened_column() as shard:
+        assert shard.objects.known(0, 13).size.tolist() == [960] * 12 + [-1]
+        for name in ("meta/sizes", "meta/storage", "__attrs__"):
+            assert [node.name for node in shard.whole_path(1, name)[:3]] == [shard.uri, name, "JSON"]
+        for wrong in ("meta", "meta/sizes@0-1", "data/__99.blp", ""):
+            with pytest.raises(UsageError):
+                shard.part(wrong)

@@ -84,3 +84,9 @@ def test_damaged_indices_are_drawn_or_told(path: Path) -> None:
         if isinstance(shard, NeuroglancerShard):
             shard.load_index()
             assert bits_of(shard).draw({"shard_bits": 3}).figures
+
+
+def test_a_data_set_is_drawn_with_and_without_a_lookup() -> None:
+    with shardcore.open(DATA / "volume" / "4_4_40") as folder:
+        for trace in (None, folder.trace("51")):
+            assert all(sketch.draw({}).figures for sketch in folder.sketches(trace))
