@@ -80,3 +80,19 @@ def test_cuts_are_those_of_the_chunker() -> None:
             whole = cut.rule.candidates(rolling(np.frombuffer(after, np.uint8)))
             assert after == data[:place] + b"0123456789" + data[place:]
             assert ends == cut.rule.ends(whole.tolist(), len(after))
+
+
+def test_xorbs_of_other_shards_are_drawn_with_estimated_sizes() -> None:
+    with shardcore.open(DATA / "cas" / "shard-cache", xorbs=DATA / "cas" / "xorbs") as shard:
+        key = next(key for key in shard.objects.keys[:] if key and key.startswith("d2ce46f5bde5faf0"))
+        (figure,) = drawn(shard, "ribbons", key).figures
+        assert isinstance(figure, Ribbon)
+        assert [band.item.size for band in figure.bands] == [76564, 50906, 76530]
+        assert [item.size for item in figure.below.items if item.tone is Tone.FAINT] == [50906, 50906]
+
+
+def test_without_xorbs_there_is_nothing_to_cut(tmp_path: Path) -> None:
+    (tmp_path / ONE.name).write_bytes(ONE.read_bytes())
+    with shardcore.open(tmp_path / ONE.name) as shard:
+        drawing = drawn(shard, "cuts")
+        assert (drawing.figures, bool(drawing.caption)) == ((), True)
