@@ -67,7 +67,7 @@ def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
     trace(panel, qtbot, KEY)
     panel.field.setText("xyz")
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.band.outcome.text == "Not looked up")
+    qtbot.waitUntil(lambda: panel.band.outcome.text == "Lookup failed")
     assert panel.trace is None
     assert panel.cards == []
 

@@ -16,25 +16,21 @@ TABLE, COLUMN = DATA / "prices", DATA / "samples"
 
 
 def opened_column(where: Path = COLUMN, **options: Any) -> BloscpackColumn:
-    """A column."""
     shard = shardcore.open(where, **options)
     assert isinstance(shard, BloscpackColumn)
     return shard
 
 
 def opened_table(where: Path = TABLE) -> BloscpackTable:
-    """A table."""
     shard = shardcore.open(where)
     assert isinstance(shard, BloscpackTable)
     return shard
 
 
 def edit(path: Path, **values: Any) -> None:
-    """Changes members of a JSON file; None takes one out."""
     kept = json.loads(path.read_bytes()) | values
     path.write_text(json.dumps({name: value for name, value in kept.items() if value is not None}))
 
 
 def errors(shard: shardcore.Shard) -> list[str]:
-    """The codes of the errors that verification finds."""
     return [finding.code for finding in shard.verify().findings if finding.severity is Severity.ERROR]

@@ -18,7 +18,6 @@ NONE, BYTE, BIT = 0, 0x01, 0x04
 
 
 def shuffled(block: bytes, typesize: int, how: int) -> bytes:
-    """What the codec sees of a block."""
     elements = len(block) // typesize
     whole = np.frombuffer(block, np.uint8)[: elements * typesize].reshape(elements, typesize)
     rest = block[elements * typesize :]
@@ -81,12 +80,10 @@ def make_chunk(
 
 
 def memcpy(plain: bytes, typesize: int = 1) -> bytes:
-    """A chunk that holds its bytes as they are."""
     numbers = [len(plain), len(plain), len(plain) + 16]
     return bytes([2, 1, 0x02, typesize]) + b"".join(n.to_bytes(4, "little") for n in numbers) + plain
 
 
 def sample(size: int, seed: int = 0) -> bytes:
-    """Bytes that compress somewhat: a random walk."""
     steps = np.random.default_rng(seed).integers(0, 3, size, dtype=np.uint8)
     return np.cumsum(steps, dtype=np.uint8).tobytes()

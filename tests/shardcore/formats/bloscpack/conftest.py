@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.shardcore.formats.bloscpack.bcolz_folders import (
-    COLUMN,
-    TABLE,
-)
+from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN, TABLE
 
 
 @pytest.fixture
 def column(tmp_path: Path) -> Path:
-    """A copy of the column, to be damaged."""
     return Path(shutil.copytree(COLUMN, tmp_path / "samples"))
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A copy of the table, to be damaged."""
     return Path(shutil.copytree(TABLE, tmp_path / "prices"))

@@ -23,11 +23,6 @@ DIGESTS: dict[int, Any] = {
 
 @dataclass
 class File:
-    """A file to be: the chunks, and what the headers say.
-
-    `metadata` is a JSON value, or None for no section; `spare` slots imply offsets.
-    """
-
     chunks: Sequence[bytes]
     sizes: Sequence[int]
     version: int = 3
@@ -43,7 +38,6 @@ class File:
     header: dict[str, int] = field(default_factory=dict)
 
     def header_bytes(self) -> bytes:
-        """The header; `self.header` replaces fields."""
         values = {
             "options": (1 if self.offsets else 0) | (2 if self.metadata is not None else 0),
             "checksum": self.checksum,
@@ -60,7 +54,6 @@ class File:
         return b"blpk" + bytes([self.version, *numbers]) + struct.pack("<iiqq", *sizes)
 
     def metadata_bytes(self) -> bytes:
-        """The metadata section, or nothing."""
         if self.metadata is None:
             return b""
         text = self.metadata if isinstance(self.metadata, bytes) else json.dumps(self.metadata).encode()
@@ -71,7 +64,6 @@ class File:
         return head + stored.ljust(room, b"\0") + DIGESTS[self.meta_checksum](stored)
 
     def places(self) -> list[int]:
-        """First byte of each chunk, and after them of what would be the next."""
         slots = len(self.chunks) + self.spare if self.offsets else 0
         at = [len(self.header_bytes()) + len(self.metadata_bytes()) + 8 * slots]
         for chunk in self.chunks:
@@ -79,11 +71,9 @@ class File:
         return at
 
     def digest(self, chunk: bytes) -> bytes:
-        """The digest after a chunk."""
         return b"" if self.version == 1 else DIGESTS[self.checksum](chunk)
 
     def write(self) -> bytes:
-        """The whole file."""
         slots = [*self.places()[:-1], *[-1] * self.spare] if self.offsets else []
         body = b"".join(chunk + self.digest(chunk) for chunk in self.chunks)
         return (

@@ -16,7 +16,6 @@ from shardcore.formats.bloscpack.decode import decompress
 
 
 def mutated(chunk: bytes, dice: random.Random) -> bytes:
-    """A chunk with some of its bytes changed: anywhere, or where the numbers are."""
     damaged = bytearray(chunk)
     for _ in range(dice.choice((1, 1, 2, 4, 16))):
         where = dice.choice((16, 64, len(damaged), len(damaged)))
@@ -30,7 +29,6 @@ def mutated(chunk: bytes, dice: random.Random) -> bytes:
 
 
 def main(count: int, seed: int, samples: list[Path]) -> None:
-    """Runs `count` damaged chunks."""
     dice = random.Random(seed)
     chunks = [path.read_bytes() for path in samples]
     passed = refused = decoded = 0

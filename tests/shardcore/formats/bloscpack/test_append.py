@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import re
 import shutil
 import tempfile
@@ -30,14 +29,12 @@ WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 3000)).astype("<i8").to
 
 
 def packed(path: Path, plain: bytes, **options: Any) -> Path:
-    """A packed file."""
     with shardcore.create(path, format="bloscpack", **options) as writer:
         writer.add(None, plain)
     return path
 
 
 def appended(path: Path, more: bytes, name: str = "more.bin") -> str:
-    """Appends bytes; returns what the edit said, after the file was read back and the undo was tried."""
     (path.parent / name).write_bytes(more)
     before = path.read_bytes()
     with shardcore.open(path) as shard:
@@ -53,7 +50,6 @@ def appended(path: Path, more: bytes, name: str = "more.bin") -> str:
 
 
 def whole(path: Path) -> tuple[bytes, BloscpackShard]:
-    """The content and the shard; verification finds nothing."""
     with shardcore.open(path) as shard:
         assert isinstance(shard, BloscpackShard)
         assert shard.verify().findings == ()
@@ -63,7 +59,6 @@ def whole(path: Path) -> tuple[bytes, BloscpackShard]:
 @pytest.mark.parametrize("sizes", [(9000, 10), (8000, 8000), (9000, 7000), (9000, 7001), (16000, 1)])
 @pytest.mark.parametrize("checksum", ["None", "sha256"])
 def test_spare_slots_take_what_is_appended(sizes: tuple[int, int], checksum: str, tmp_path: Path) -> None:
-    """The last chunk is filled up, further ones follow, their offsets go into spare slots; undo puts all of it back."""
     first, more = sizes
     path = packed(tmp_path / "a.blp", WALK[:first], chunk_size=4000, checksum=checksum, codec="zstd")
     with shardcore.open(path) as before:
@@ -78,7 +73,6 @@ def test_spare_slots_take_what_is_appended(sizes: tuple[int, int], checksum: str
 
 
 def test_without_spare_slots_the_file_is_rewritten(tmp_path: Path) -> None:
-    """Where too few slots are spare all chunks move, and the edit says so first; there are ten for each chunk then."""
     path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000, spare=1, metadata={"a": 1})
     assert "by rewriting all chunks, because too few offset slots are spare" in appended(path, WALK[9000:20000])
     plain, shard = whole(path)
@@ -87,7 +81,6 @@ def test_without_spare_slots_the_file_is_rewritten(tmp_path: Path) -> None:
 
 
 def test_without_offsets_chunks_follow(tmp_path: Path) -> None:
-    """A file without offsets needs no slots."""
     path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000, offsets=False)
     assert "in place" in appended(path, WALK[9000:20000])
     assert whole(path)[0] == WALK[:20000]
@@ -95,7 +88,7 @@ def test_without_offsets_chunks_follow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_a_single_chunk_may_grow(size: int, tmp_path: Path) -> None:
-    """A short content lowered chunk_size: what is appended to it raises it again, rather than one chunk per byte."""
+    """A short content lowered chunk_size: appending raises it again."""
     path = packed(tmp_path / "a.blp", WALK[:size])
     appended(path, WALK[size:])
     plain, shard = whole(path)
@@ -104,7 +97,7 @@ def test_a_single_chunk_may_grow(size: int, tmp_path: Path) -> None:
 
 
 def test_trailing_bytes_go(tmp_path: Path) -> None:
-    """Bytes that an earlier append of the reference left after the last chunk are overwritten or cut off."""
+    """The reference's append may leave bytes after the last chunk."""
     path = Path(shutil.copy(SAMPLES / "append_shrink.blp", tmp_path / "a.blp"))
     with shardcore.open(path) as before:
         plain = before.read(before.find("all"))
@@ -113,7 +106,6 @@ def test_trailing_bytes_go(tmp_path: Path) -> None:
 
 
 def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
-    """The shape in the metadata grows with the content; what is no whole number of rows is refused."""
     array = np.arange(600, dtype="<i4").reshape(30, 20)
     np.save(tmp_path / "in.npy", array[:10])
     np.save(tmp_path / "more.npy", array[10:])
@@ -136,14 +128,12 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
     ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")]
 )
 def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
-    """Older versions, and files that do not say how many chunks they have, are refused with the reason."""
     (tmp_path / "more").write_bytes(b"more")
     with shardcore.open(SAMPLES / f"{name}.blp") as shard, pytest.raises(UsageError, match=message):
         append(shard, tmp_path / "more")
 
 
 def test_nothing_is_not_appended(tmp_path: Path) -> None:
-    """An empty input, and a folder as target, are mistakes that are named."""
     (tmp_path / "none").write_bytes(b"")
     with shardcore.open(SAMPLES / "tiny.blp") as shard, pytest.raises(UsageError, match="nothing to append"):
         append(shard, tmp_path / "none")
@@ -152,7 +142,6 @@ def test_nothing_is_not_appended(tmp_path: Path) -> None:
 
 
 def test_several_inputs_are_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Several files are appended in their order, by one edit, which one `undo` takes back; a wrong one stops all."""
     path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000)
     before = path.read_bytes()
     names = []
@@ -169,29 +158,10 @@ def test_several_inputs_are_one_edit(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert path.read_bytes() == before
 
 
-def test_several_arrays_follow_one_another(tmp_path: Path) -> None:
-    """Of several `.npy` each one has to fit; the shape grows by all of them."""
-    array = np.arange(600, dtype="<i4").reshape(30, 20)
-    for name, part in (("a", array[:10]), ("b", array[10:12]), ("c", array[12:]), ("d", array[:2, :10])):
-        np.save(tmp_path / f"{name}.npy", part)
-    with shardcore.create(tmp_path / "a.blp", format="bloscpack") as writer:
-        writer.add(None, (tmp_path / "a.npy").read_bytes(), name="a.npy")
-    with shardcore.open(tmp_path / "a.blp") as shard:
-        with pytest.raises(UsageError, match=r"d\.npy"):
-            append(shard, tmp_path / "b.npy", tmp_path / "d.npy")
-        apply(append(shard, tmp_path / "b.npy", tmp_path / "c.npy"))
-    with shardcore.open(tmp_path / "a.blp") as shard:
-        assert isinstance(shard, BloscpackShard)
-        np.testing.assert_array_equal(shard.read_array(), array)
-
-
 class Killed:
-    """An append that is killed: in place, into spare slots."""
-
     options: ClassVar[dict[str, Any]] = {"chunk_size": 4000}
 
     def prepared(self, target: Path) -> None:
-        """The file, and what is appended to it."""
         forget(target)
         target.unlink(missing_ok=True)
         packed(target, WALK[:9000], **self.options)
@@ -199,12 +169,10 @@ class Killed:
         shutil.copy(target, target.with_name("before"))
 
     def run(self, target: Path) -> None:
-        """Appends."""
         with shardcore.open(target) as shard:
             apply(append(shard, target.with_name("more")))
 
     def judged(self, target: Path) -> str:
-        """`old` where nothing changed, `undone` where the journal put it back, or what is wrong."""
         before, answer = target.with_name("before").read_bytes(), "old"
         if interrupted(target):
             with contextlib.suppress(ShardError), shardcore.open(target) as shard:
@@ -217,37 +185,17 @@ class Killed:
 
 
 class KilledRewriting(Killed):
-    """The same where all chunks move."""
-
     options: ClassVar[dict[str, Any]] = {"chunk_size": 4000, "spare": 0}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("case", [Killed, KilledRewriting])
 def test_an_append_that_is_killed(tmp_path: Path, case: type[Killed]) -> None:
-    """At every moment the file is the old one, or the journal makes it the old one again."""
     outcomes = killed.at_moments(case, "run", tmp_path / "x.blp", 20)
     assert set(outcomes) == {"old", "undone"}
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`append --dry-run` says what would change, `--yes` does it, `undo` puts it back; without, nothing changes."""
-    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000)
-    before = path.read_bytes()
-    (tmp_path / "more").write_bytes(b"more")
-    assert run(["append", str(path), str(tmp_path / "more"), "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["changes"][-1]["what"] == "chunks"
-    assert run(["append", str(path), str(tmp_path / "more")]) == 2
-    assert path.read_bytes() == before
-    assert "append 4 uncompressed bytes in place: 3 chunks become 3" in capsys.readouterr().err
-    assert run(["append", str(path), str(tmp_path / "more"), "--yes"]) == 0
-    assert whole(path)[0] == WALK[:9000] + b"more"
-    assert run(["undo", str(path), "--yes"]) == 0
-    assert path.read_bytes() == before
-
-
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the folder in which there is no space for what is going to be appended."""
     (tmp_path / "more").write_bytes(b"more")
     shardcore.pack("bloscpack", tmp_path / "x.blp", [tmp_path / "more"])
 

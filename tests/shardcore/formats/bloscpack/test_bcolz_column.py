@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,13 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, ShardError, UsageError
 from shardcore.model.objects import State
-from shardcore.testing.checks import check_columns, check_explained
 from tests.data.bloscpack.make_bcolz import samples
-from tests.shardcore.formats.bloscpack.bcolz_folders import (
-    COLUMN,
-    TABLE,
-    edit,
-    errors,
-    opened_column,
-)
+from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN, edit, errors, opened_column
 from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 
 def test_a_column_has_type_and_shape() -> None:
-    """The meta files say what the chunks are; the bytes after the last item do not count."""
     assert shardcore.detect(COLUMN).why == "bcolz column, meta/storage"
     with opened_column() as shard:
         assert (shard.whole_layout.dtype, shard.whole_layout.shape) == (np.dtype("float64"), (500, 3))
@@ -41,21 +34,7 @@ def test_a_column_has_type_and_shape() -> None:
         assert sum(len(shard.read(shard.objects.ref(row))) for row in range(13)) == 13 * 960
 
 
-def test_chunks_are_known_without_reading() -> None:
-    """How many chunks there are is told by the names of the files; keys are the numbers in them."""
-    with opened_column() as shard:
-        assert shard.declared_objects == 13
-        assert shard.listing is not None
-        assert shard.listing.keys[:] == [str(number) for number in range(13)]
-        known = shard.objects.known(0, 13)
-        assert known.size.tolist() == [960] * 12 + [-1]
-        assert known.stored_size.tolist() == [-1] * 13
-        assert shard.objects[:].size.tolist() == [960] * 13
-        check_columns(shard)
-
-
 def test_chunks_are_found_by_number_and_by_byte() -> None:
-    """`5` is the file `__5.blp`; `@x` is the chunk of byte x, and tells the way to it."""
     plain = samples().tobytes()
     with opened_column() as shard:
         ref = shard.find("5")
@@ -63,10 +42,6 @@ def test_chunks_are_found_by_number_and_by_byte() -> None:
         assert shard.read(ref) == plain[5 * 960 : 6 * 960]
         assert shard.find_all("5") == (ref,)
         assert shard.find("@5000") == ref
-        trace = shard.trace("@5000")
-        assert (trace.outcome, trace.ref) == ("found", ref)
-        assert [step.title for step in trace.steps[:3]] == ["The column", "Which chunk", "Which file"]
-        assert next(step for step in trace.steps if step.title == "Decode").values["byte"] == plain[5000]
         assert shard.find_many(["3", "@12000", "13", "all", "@0"]).tolist() == [3, -1, -1, -1, 0]
         for absent in ("13", "@12000", "99999999999999999999"):
             with pytest.raises(KeyAbsent):
@@ -77,39 +52,7 @@ def test_chunks_are_found_by_number_and_by_byte() -> None:
             shard.find("five")
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 1), (959, 961), (960, 1920), (100, 5000), (11990, 99999)])
-def test_ranges_of_a_column(start: int, stop: int) -> None:
-    """A range is read from the chunks that hold it."""
-    with opened_column() as shard:
-        assert shard.read_range(shard.find("all"), start, stop) == samples().tobytes()[start:stop]
-        with pytest.raises(shardcore.LimitExceeded):
-            shard.read_range(shard.find("all"), 0, 12000, limit=11999)
-
-
-def test_every_byte_of_a_column_explains_itself() -> None:
-    """Chunk files and JSON files are sources with trees; chunks belong to the row of their file."""
-    with opened_column() as shard:
-        check_explained(shard, "data/__7.blp")
-        assert [node.row for node in shard.explain(100, "data/__7.blp")][:3] == [None, None, 7]
-        for name in ("meta/sizes", "meta/storage", "__attrs__"):
-            path = shard.whole_path(1, name)
-            assert [node.name for node in path[:3]] == [shard.uri, name, "JSON"]
-        assert shard.part("meta/sizes").sections[0].size == (COLUMN / "meta/sizes").stat().st_size
-        for wrong in ("meta", "meta/sizes@0-1", "data/__99.blp", ""):
-            with pytest.raises(UsageError):
-                shard.part(wrong)
-
-
-def test_a_whole_column_verifies() -> None:
-    """There is nothing wrong with it; a table neither."""
-    for where, count in ((COLUMN, 13), (TABLE, 3)):
-        with shardcore.open(where) as shard:
-            report = shard.verify()
-            assert (report.ok, report.findings, report.objects) == (True, (), count)
-
-
 def test_other_files_beside_the_chunks_are_no_members(column: Path) -> None:
-    """What an archiver leaves there, and what is not named as bcolz names chunks, is of no account."""
     for name in (".___0.blp", "__0.blp.bak", "__007.blp", "notes.txt"):
         (column / "data" / name).write_bytes(b"\x00\x05\x16\x07")
     (column / "data" / "__MACOSX").mkdir()
@@ -119,7 +62,6 @@ def test_other_files_beside_the_chunks_are_no_members(column: Path) -> None:
 
 
 def test_damage_in_a_chunk_costs_that_chunk(column: Path) -> None:
-    """The other chunks are read; the whole ends where the damage is, and says in which file."""
     (column / "data/__4.blp").write_bytes((COLUMN / "data/__4.blp").read_bytes()[:100])
     (column / "data/__6.blp").write_bytes(b"\x00\x05\x16\x07" * 20)
     with opened_column(column) as shard:
@@ -138,7 +80,6 @@ def test_damage_in_a_chunk_costs_that_chunk(column: Path) -> None:
 
 
 def test_a_missing_chunk_is_named(column: Path) -> None:
-    """Chunks after the hole keep their numbers; the whole ends at the hole."""
     (column / "data/__4.blp").unlink()
     with opened_column(column) as shard:
         assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]
@@ -153,7 +94,6 @@ def test_a_missing_chunk_is_named(column: Path) -> None:
 
 
 def test_chunks_of_another_size_are_no_column(column: Path) -> None:
-    """A chunk that is shorter or longer than `chunklen` items would shift all that follow."""
     for size in (952, 968):
         (column / "data/__4.blp").write_bytes(
             File([memcpy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
@@ -165,7 +105,7 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
 
 
 def test_files_with_several_chunks_are_refused(column: Path) -> None:
-    """Bcolz reads the first chunk of each file; a file with more would hide some."""
+    """Bcolz reads only the first chunk of each file."""
     two = File([memcpy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
     (column / "data/__4.blp").write_bytes(two)
     with opened_column(column) as shard:
@@ -204,7 +144,6 @@ def test_files_behind_the_end_are_noted(column: Path) -> None:
     ],
 )
 def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str, Any]) -> None:
-    """They are an error that names what is wrong, on the command line, too."""
     edit(column / "meta" / name, **values)
     with pytest.raises(FormatError) as caught:
         shardcore.open(column)
@@ -215,7 +154,6 @@ def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 5000])
 @pytest.mark.parametrize("name", ["sizes", "storage"])
 def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
-    """So is what is no JSON object."""
     (column / "meta" / name).write_bytes(text)
     reasons = " is not JSON| is not UTF-8|: nested more than| is not a JSON object"
     with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
@@ -223,7 +161,6 @@ def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> No
 
 
 def test_a_shape_of_any_size_costs_nothing(column: Path) -> None:
-    """What a shape claims is not counted up to."""
     edit(column / "meta/sizes", shape=[2**52, 3], nbytes=3 * 2**55)
     with opened_column(column) as shard:
         assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]
@@ -235,7 +172,6 @@ def test_a_shape_of_any_size_costs_nothing(column: Path) -> None:
 
 
 def test_a_column_without_items(column: Path) -> None:
-    """It has no chunks, and an array of its type."""
     edit(column / "meta/sizes", shape=[0, 3], nbytes=0)
     shutil.rmtree(column / "data")
     (column / "data").mkdir()
@@ -247,7 +183,6 @@ def test_a_column_without_items(column: Path) -> None:
 
 
 def test_record_types(column: Path) -> None:
-    """A type with fields stands there as a text or as lists."""
     for dtype in ("[('x', '<f8'), ('y', '<i8'), ('z', '<f8')]", [["x", "<f8"], ["y", "<i8"], ["z", "<f8"]]):
         edit(column / "meta/storage", dtype=dtype)
         edit(column / "meta/sizes", shape=[500], nbytes=12000)
@@ -256,29 +191,20 @@ def test_record_types(column: Path) -> None:
             np.testing.assert_array_equal(shard.read_array()["z"], samples()[:, 2])
 
 
-def test_one_process_decompresses_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `isolated`, the files share a process, which ends with the data set."""
-    made_workers: list[Any] = []
-
-    class FakeWorker:
-        """Decompresses here, and notes that it was closed."""
-
-        def __init__(self) -> None:
-            self.calls, self.closed = 0, False
-            made_workers.append(self)
-
-        def run(self, *arguments: Any, **named: Any) -> Any:
-            """As the real one."""
-            from shardcore.codecs.isolated import run_task
-
-            self.calls += 1
-            return run_task(*arguments, **named)
-
-        def close(self) -> None:
-            """As the real one."""
-            self.closed = True
-
-    monkeypatch.setattr("shardcore.codecs.isolated.IsolatedDecoder", FakeWorker)
+def test_one_process_decompresses_for_all_files() -> None:
     with opened_column(isolated=True) as shard:
-        shard.read_array()
-    assert [(worker.calls, worker.closed) for worker in made_workers] == [(13, True)]
+        np.testing.assert_array_equal(shard.read_array(), samples())
+        assert len(multiprocessing.active_children()) == 1
+        with pytest.raises(shardcore.LimitExceeded):
+            shard.read_range(shard.find("all"), 0, 12000, limit=11999)
+    assert multiprocessing.active_children() == []
+
+
+def test_files_of_a_column_are_sources() -> None:
+    with opened_column() as shard:
+        assert shard.objects.known(0, 13).size.tolist() == [960] * 12 + [-1]
+        for name in ("meta/sizes", "meta/storage", "__attrs__"):
+            assert [node.name for node in shard.whole_path(1, name)[:3]] == [shard.uri, name, "JSON"]
+        for wrong in ("meta", "meta/sizes@0-1", "data/__99.blp", ""):
+            with pytest.raises(UsageError):
+                shard.part(wrong)

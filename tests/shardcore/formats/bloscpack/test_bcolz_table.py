@@ -13,19 +13,12 @@ import pytest
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError
 from shardcore.model.objects import State
-from shardcore.testing.checks import check_columns, check_explained
+from shardcore.testing.checks import check_columns
 from tests.data.bloscpack.make_bcolz import prices
-from tests.shardcore.formats.bloscpack.bcolz_folders import (
-    TABLE,
-    edit,
-    errors,
-    opened_column,
-    opened_table,
-)
+from tests.shardcore.formats.bloscpack.bcolz_folders import TABLE, edit, errors, opened_column, opened_table
 
 
 def test_the_objects_of_a_table_are_its_columns() -> None:
-    """In the order of `__rootdirs__`, with their sizes, known without opening a file."""
     assert shardcore.detect(TABLE).why == "bcolz table, __rootdirs__"
     with opened_table() as shard:
         assert shard.names == ("day", "close", "symbol")
@@ -48,18 +41,7 @@ def test_the_objects_of_a_table_are_its_columns() -> None:
         assert shard.find_many(["symbol", "volume", "day"]).tolist() == [2, -1, 0]
 
 
-def test_chunks_of_a_table_belong_to_their_column() -> None:
-    """Nodes of a file have the row of the column."""
-    with opened_table() as shard:
-        check_explained(shard, "symbol/data/__1.blp")
-        assert [node.row for node in shard.explain(50, "symbol/data/__1.blp")][:3] == [2, None, 2]
-        names = [node.name for node in shard.tree.children]
-        assert names[:2] == ["__rootdirs__", "__attrs__"]
-        assert names[-1] == "symbol/data/__2.blp"
-
-
 def test_a_damaged_column_leaves_the_others(table: Path) -> None:
-    """It is one damaged row, and a finding; the others are read."""
     shutil.rmtree(table / "close")
     edit(table / "symbol/meta/sizes", nbytes=1)
     with opened_table(table) as shard:
@@ -77,7 +59,6 @@ def test_a_damaged_column_leaves_the_others(table: Path) -> None:
 
 
 def test_damaged_files_are_told_with_the_index(table: Path) -> None:
-    """A column of which a file cannot be opened is a damaged row, once that is known."""
     (table / "close/data/__1.blp").write_bytes(b"blp")
     with opened_table(table) as shard:
         assert shard.objects[:].state.tolist() == [State.LIVE] * 3
@@ -90,7 +71,6 @@ def test_damaged_files_are_told_with_the_index(table: Path) -> None:
 
 
 def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
-    """They are read, and the difference is an error."""
     edit(table / "day/meta/sizes", shape=[600], nbytes=2400)
     with opened_table(table) as shard:
         assert shard.read_array("day").shape == (600,)
@@ -99,7 +79,6 @@ def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
 
 @pytest.mark.parametrize("names", ["day", [1], [""], None, {"day": 1}])
 def test_tables_without_names(table: Path, names: Any) -> None:
-    """A list of names is wanted."""
     edit(table / "__rootdirs__", names=names)
     with pytest.raises(FormatError, match="not a list of names"):
         shardcore.open(table)
@@ -107,7 +86,6 @@ def test_tables_without_names(table: Path, names: Any) -> None:
 
 @pytest.mark.parametrize("name", ["..", "../prices/day", "/etc", "a\0b", "day/.."])
 def test_names_that_leave_the_folder_are_not_followed(table: Path, name: str) -> None:
-    """A name is a plain one below the table."""
     edit(table / "__rootdirs__", names=[name])
     with opened_table(table) as shard:
         assert shard.members == ()
@@ -115,7 +93,6 @@ def test_names_that_leave_the_folder_are_not_followed(table: Path, name: str) ->
 
 
 def test_the_rows_of_a_table_are_a_content() -> None:
-    """`all` of a table is a table of the first items of its columns, a row per item."""
     with shardcore.open(TABLE) as shard:
         found = shardcore.content(shard, "all")
     assert isinstance(found, shardcore.TableContent)
@@ -126,7 +103,6 @@ def test_the_rows_of_a_table_are_a_content() -> None:
 
 
 def test_a_damaged_column_costs_itself(table: Path) -> None:
-    """The rows are shown without a column that cannot be read; the note has how many are missing."""
     (table / "day" / "meta" / "storage").write_text("{")
     with shardcore.open(table, partial=True) as shard:
         found = shardcore.content(shard, "all")
@@ -136,7 +112,7 @@ def test_a_damaged_column_costs_itself(table: Path) -> None:
 
 
 def test_columns_of_python_objects_are_returned_as_stored() -> None:
-    """Their pickles are live objects that verify, and are never loaded; only chunks have keys."""
+    """Their pickles are never loaded; only chunks have keys."""
     case = TABLE.parents[2] / "cases" / "02-bcolz-object-column"
     right = json.loads((case / "expected.json").read_text())["right"]
     with opened_table(case / "objtable") as table, opened_column(case / "objcol") as column:
@@ -158,7 +134,6 @@ def test_columns_of_python_objects_are_returned_as_stored() -> None:
 
 
 def test_pickles_of_another_size_are_an_error(tmp_path: Path) -> None:
-    """The bytes of all pickles together are stated once."""
     shutil.copytree(TABLE.parents[2] / "cases" / "02-bcolz-object-column" / "objcol", tmp_path / "column")
     edit(tmp_path / "column" / "meta" / "sizes", nbytes=60)
     with opened_column(tmp_path / "column") as column:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, UsageError
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, UsageError
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.sources.memory import BytesSource
-from shardcore.testing import CountingSource, FailingSource
+from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, memcpy, sample
 from tests.shardcore.formats.bloscpack.files import File
 
@@ -23,21 +23,18 @@ BIG = File([memcpy(piece) for piece in PIECES], [30_000] * 20, checksum=2, spare
 
 
 def opened(data: bytes | BytesSource) -> BloscpackShard:
-    """A file from memory."""
     shard = shardcore.open(data)
     assert isinstance(shard, BloscpackShard)
     return shard
 
 
 def reads(shard: BloscpackShard, source: CountingSource, key: str, start: int, stop: int) -> tuple[bytes, int]:
-    """A range of an object, and how many ranges of the file that took."""
     ref = shard.find(key)
     source.ranges.clear()
     return shard.read_range(ref, start, stop), len(source.ranges)
 
 
 def test_a_range_reads_only_its_chunks() -> None:
-    """A range of the plain content reads the chunks that hold it, neighbours at once, and nothing else."""
     source, whole = CountingSource(BIG.write()), b"".join(PIECES)
     with opened(source) as shard:
         assert reads(shard, source, "all", 70_000, 70_010) == (whole[70_000:70_010], 1)
@@ -48,17 +45,7 @@ def test_a_range_reads_only_its_chunks() -> None:
         assert reads(shard, source, "4", 10, 20) == (PIECES[4][10:20], 1)
 
 
-@pytest.mark.parametrize("key", ["0", "7", "19"])
-def test_opening_and_reading_a_chunk_takes_two_ranges(key: str) -> None:
-    """One range to open, one for the chunk, the last one included; repeated ranges come from the block cache."""
-    source = CountingSource(BIG.write())
-    with opened(source) as shard:
-        assert shard.read(shard.find(key)) == PIECES[int(key)]
-    assert len(set(source.ranges)) == 2
-
-
 def test_long_offsets_take_one_more_range() -> None:
-    """Offsets that go on after the first 64 KiB are read in one more range."""
     chunks = [memcpy(b"%05d" % n) for n in range(9000)]
     source = CountingSource(File(chunks, [5] * 9000).write())
     with opened(source) as shard:
@@ -68,18 +55,8 @@ def test_long_offsets_take_one_more_range() -> None:
         assert len(shard.objects) == 9000
 
 
-def test_the_walk_reads_small_chunks_many_at_a_time() -> None:
-    """Walking over 9000 small chunks does not take 9000 reads."""
-    chunks = [memcpy(b"%05d" % n) for n in range(9000)]
-    source = CountingSource(File(chunks, [5] * 9000, offsets=False).write())
-    with opened(source) as shard:
-        assert shard.read(shard.find("8888")) == b"08888"
-        assert len(source.ranges) < 10
-
-
 @pytest.mark.parametrize("name", ["large", "large_walk", "large_stream"])
 def test_the_whole_comes_alike_every_way(name: str) -> None:
-    """`read`, `stream` and ranges of `all` give the same bytes, loaded or not."""
     data = (MADE / f"{name}.blp").read_bytes()
     with opened(data) as shard:
         streamed = b"".join(shard.stream(shard.find("all")))
@@ -93,7 +70,6 @@ def test_the_whole_comes_alike_every_way(name: str) -> None:
 
 
 def test_the_whole_is_decompressed_into_place() -> None:
-    """A large content is put together by several threads without losing the order."""
     pieces = [sample(40_000, n) for n in range(30)]
     chunks = [make_chunk(piece, how=BYTE, typesize=4, blocksize=8192, split=True) for piece in pieces]
     with opened(File(chunks, [40_000] * 30).write()) as shard:
@@ -101,7 +77,6 @@ def test_the_whole_is_decompressed_into_place() -> None:
 
 
 def test_a_damaged_chunk_stops_the_whole_after_those_before() -> None:
-    """A stream gives the chunks before the damage, then the error; `read` gives the error."""
     data = bytearray(BIG.write())
     data[BIG.places()[5] + 100] ^= 1
     with opened(bytes(data)) as shard:
@@ -115,7 +90,6 @@ def test_a_damaged_chunk_stops_the_whole_after_those_before() -> None:
 
 
 def test_a_stream_given_up_leaves_no_thread() -> None:
-    """Closing the iterator ends its threads."""
     before = threading.active_count()
     with opened(BIG.write()) as shard:
         stream = shard.stream(shard.find("all"))
@@ -125,7 +99,6 @@ def test_a_stream_given_up_leaves_no_thread() -> None:
 
 
 def test_limits() -> None:
-    """More than the limit is refused, for the whole, a chunk and a range."""
     with opened(BIG.write()) as shard:
         with pytest.raises(LimitExceeded):
             shard.read(shard.find("all"), limit=599_999)
@@ -137,7 +110,6 @@ def test_limits() -> None:
 
 
 def test_claims_are_not_allocated() -> None:
-    """Headers that promise a gigabyte in a few bytes are refused before that much is made room for."""
     claim = make_chunk(bytes(1000), codec=4)
     claim = claim[:4] + (2**30).to_bytes(4, "little") * 2 + claim[12:]
     file = File([claim] * 50, [2**30] * 50)
@@ -146,7 +118,6 @@ def test_claims_are_not_allocated() -> None:
 
 
 def test_sizes_come_from_the_blosc_headers() -> None:
-    """When a chunk in the middle has another size than the header says, ranges still fit after `load_index`."""
     pieces = [sample(100, 1), sample(40, 2), sample(100, 3)]
     with opened(File([make_chunk(p) for p in pieces], [100, 40, 100]).write()) as shard:
         assert shard.read_range(shard.find("all"), 130, 150) == b"".join(pieces)[130:150]
@@ -155,7 +126,6 @@ def test_sizes_come_from_the_blosc_headers() -> None:
 
 
 def test_a_range_must_be_one() -> None:
-    """A range that ends before it begins, and objects of another shard, are the caller's mistake."""
     with opened(BIG.write()) as shard:
         with pytest.raises(UsageError):
             shard.read_range(shard.find("all"), 5, 4)
@@ -163,18 +133,7 @@ def test_a_range_must_be_one() -> None:
             shard.read(ObjectRef("x", -1, (Span("", 0, 1),)))
 
 
-def test_a_broken_connection_is_not_damage() -> None:
-    """When the source fails, that is what is raised, also by verification and by threads."""
-    for after in range(1, 6):
-        with opened(FailingSource(BIG.write(), after=after)) as shard:
-            with pytest.raises(SourceError):
-                shard.verify()
-            with pytest.raises(SourceError):
-                shard.read(shard.find("all"))
-
-
 def test_a_decoder_in_a_process_of_its_own() -> None:
-    """`isolated=True` decompresses in another process, gives the same bytes and errors, and ends it on closing."""
     chunks = [make_chunk(sample(5000, n)) for n in range(4)]
     with shardcore.open(File(chunks, [5000] * 4).write(), isolated=True) as shard:
         assert shard.read(shard.find("all")) == b"".join(sample(5000, n) for n in range(4))
@@ -184,22 +143,3 @@ def test_a_decoder_in_a_process_of_its_own() -> None:
         processes = multiprocessing.active_children()
         assert [process.name for process in processes] == ["decoder"]
     assert multiprocessing.active_children() == []
-
-
-def test_many_threads_read_one_shard() -> None:
-    """A shard answers several threads at once."""
-    with opened((MADE / "large_walk.blp").read_bytes()) as shard:
-        wrong: list[int] = []
-
-        def work(number: int) -> None:
-            for row in range(number, 20, 4):
-                size = 4000 if row < 19 else 1234
-                if len(shard.read(shard.find(str(row)))) != size:
-                    wrong.append(row)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not wrong

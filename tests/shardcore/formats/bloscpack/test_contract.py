@@ -10,13 +10,14 @@ DATA = Path(__file__).parents[3] / "data" / "bloscpack"
 
 
 def samples(*names: str) -> tuple[Path, ...]:
-    """Samples by name."""
     return tuple(DATA / f"{name}.blp" for name in names)
 
 
-class TestEveryCut(ShardContract):
-    """The contract of every shard, on files of which the smallest are cut at every byte."""
+SMALL = ("append_grow", "append_shrink", "array", "bitshuffle_tail", "codec_blosclz_1", "codec_lz4_2", "meta_1")
+SMALL += ("no_offsets", "offsets_minus1", "old_blosc", "stream", "sum_8_sha512", "v1", "v2_offsets")
 
+
+class TestEveryCut(ShardContract):
     samples = samples("empty", "tiny", "made/split", "made/plain_meta")
     cuts = 150
     absent = ("5", "99999999999999999999", "@12001", "@18446744073709551616")
@@ -26,30 +27,11 @@ class TestEveryCut(ShardContract):
 
 
 class SomeCuts(ShardContract):
-    """Cuts at some places: these files are many, or large."""
-
     cuts: ClassVar[int] = 10
 
 
 class TestSmallFiles(SomeCuts):
-    """The same on samples of every kind, which are known as a whole when they are open."""
-
-    samples = samples(
-        "append_grow",
-        "append_shrink",
-        "array",
-        "bitshuffle_tail",
-        "codec_blosclz_1",
-        "codec_lz4_2",
-        "meta_1",
-        "no_offsets",
-        "offsets_minus1",
-        "old_blosc",
-        "stream",
-        "sum_8_sha512",
-        "v1",
-        "v2_offsets",
-    )
+    samples = samples(*SMALL)
     absent = ("8", "@12001")
     open_ranges = 1
     find_ranges = 0
@@ -57,8 +39,6 @@ class TestSmallFiles(SomeCuts):
 
 
 class TestLargeFileWithOffsets(SomeCuts):
-    """The same on a file that the first read does not bring: a chunk is found without a further read."""
-
     samples = samples("made/large")
     absent = ("20", "@77234")
     open_ranges = 1
@@ -67,8 +47,6 @@ class TestLargeFileWithOffsets(SomeCuts):
 
 
 class TestLargeFileWithoutOffsets(SomeCuts):
-    """The same where chunks must be walked to: one read for each chunk before, and one for the header."""
-
     samples = samples("made/large_walk", "made/large_stream")
     absent = ("20", "@77234")
     open_ranges = 1
@@ -77,29 +55,22 @@ class TestLargeFileWithoutOffsets(SomeCuts):
 
 
 def test_made_samples_are_what_the_script_makes() -> None:
-    """The samples under `made/` come from the script beside them, byte by byte."""
     assert {path.name: path.read_bytes() for path in (DATA / "made").iterdir()} == made()
 
 
 class TestColumns(DataSetContract):
-    """Columns of bcolz."""
-
     listed = True
     samples = (DATA / "bcolz" / "samples", DATA / "bcolz" / "prices" / "close")
     absent = ("13", "@12000", "99999999999999999999")
 
 
 class TestTables(DataSetContract):
-    """Tables of bcolz."""
-
     listed = True
     samples = (DATA / "bcolz" / "prices",)
     absent = ("volume", "", "all", "0", "close/data/__0.blp")
 
 
 class TestFiles(DataSetContract):
-    """Bloscpack files side by side."""
-
     listed = True
     samples = (DATA / "files",)
     absent = ("hello", "", "all", "0", "inner", "hello.txt.blp")

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shardcore.errors import FormatError, LimitExceeded
+from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress, split_chunk
 from shardcore.model.span import Span
@@ -21,7 +20,6 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize("how", [NONE, BYTE, BIT])
 @pytest.mark.parametrize("typesize", [1, 2, 3, 4, 8, 16, 17, 255])
 def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: int) -> None:
-    """Chunks built from the description alone come back, split or not, with tails and blocks of all sizes."""
     for number, size in enumerate((1, 7, 255, 1000, 4096, 5003)):
         for blocksize in (128, 128 * typesize, 1000 * typesize, 2001):
             if blocksize >= typesize:
@@ -34,7 +32,6 @@ def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: in
 @pytest.mark.parametrize("how", [NONE, BYTE, BIT])
 @pytest.mark.parametrize("typesize", [1, 3, 8, 16, 255])
 def test_parts_of_a_chunk_are_chunks(how: int, typesize: int) -> None:
-    """A chunk split by whole blocks decompresses, part by part, to the same bytes; also with a short last block."""
     for size in (128 * typesize, 5003 * typesize, 5000 * typesize + 1):
         plain = sample(size)
         chunk = make_chunk(plain, codec=3, how=how, typesize=typesize, blocksize=128 * typesize, split=True)
@@ -43,42 +40,26 @@ def test_parts_of_a_chunk_are_chunks(how: int, typesize: int) -> None:
         assert b"".join(map(decompress, parts)) == plain, size
 
 
-def test_bit_shuffle_with_a_tail() -> None:
-    """The bytes after the last whole element come back right, which blosc2 alone gets wrong."""
-    plain = sample(8 * 100 + 3)
-    assert decompress(make_chunk(plain, how=BIT, typesize=8)) == plain
-
-
-def test_bit_shuffle_with_blocks_that_are_not_whole_elements() -> None:
-    """The same holds when every block has a tail although the chunk as a whole has none."""
-    plain = sample(255 * 128)
-    assert decompress(make_chunk(plain, how=BIT, typesize=255, blocksize=128)) == plain
-
-
-def test_bit_shuffle_with_a_tail_in_large_blocks() -> None:
-    """Blocks larger than what is spread out at a time are put together right."""
-    plain = sample(3 * 2**20 + 5)
-    assert decompress(make_chunk(plain, how=BIT, typesize=2, blocksize=3 * 2**20)) == plain
+@pytest.mark.parametrize(
+    ("size", "typesize", "blocksize"), [(8 * 100 + 3, 8, 1000), (255 * 128, 255, 128), (3 * 2**20 + 5, 2, 3 * 2**20)]
+)
+def test_bit_shuffle_with_a_tail(size: int, typesize: int, blocksize: int) -> None:
+    """blosc2 alone returns wrong bytes after the last whole element."""
+    plain = sample(size)
+    assert decompress(make_chunk(plain, how=BIT, typesize=typesize, blocksize=blocksize)) == plain
 
 
 @pytest.mark.parametrize(("typesize", "size"), [(4, 300), (17, 3000), (255, 700), (16, 16 * 127)])
 def test_old_chunks_without_the_split_flag(typesize: int, size: int) -> None:
-    """Chunks of Blosc before 1.5 leave 0x10 clear where nothing was split, and are read."""
+    """Blosc before 1.5 leaves 0x10 clear where nothing is split."""
     plain = sample(size)
     chunk = make_chunk(plain, typesize=typesize, how=BYTE, blocksize=size, old=True)
     assert not read_chunk_header(chunk).flags & 0x10
     assert decompress(chunk) == plain
 
 
-@pytest.mark.parametrize("size", [0, 1, 4000])
-def test_plain_copies_are_read(size: int) -> None:
-    """A memcpy gives the bytes after the header."""
-    assert decompress(memcpy(sample(size))) == sample(size)
-
-
 @pytest.mark.parametrize("chunk", [make_chunk(sample(5000)), memcpy(sample(5000))], ids=["zlib", "copy"])
 def test_into_a_buffer(chunk: bytes) -> None:
-    """The uncompressed bytes can go to a buffer of the caller's, which must have their size."""
     out = np.zeros(5000, np.uint8)
     assert decompress(chunk, out=memoryview(out)) == b""
     assert out.tobytes() == sample(5000)
@@ -87,7 +68,6 @@ def test_into_a_buffer(chunk: bytes) -> None:
 
 
 def test_a_refusing_codec_is_an_error_with_a_place() -> None:
-    """What the codec cannot read is a FormatError that says where the chunk lies."""
     chunk = bytearray(make_chunk(sample(5000), blocksize=5000))
     chunk[24:40] = bytes(16)
     with pytest.raises(FormatError, match="decompressor refuses") as caught:
@@ -95,25 +75,8 @@ def test_a_refusing_codec_is_an_error_with_a_place() -> None:
     assert caught.value.span == Span("", 72, 72 + len(chunk))
 
 
-def test_the_limit_holds() -> None:
-    """No more is decompressed than the caller allows."""
-    chunk = make_chunk(sample(5000))
-    assert len(decompress(chunk, limit=5000)) == 5000
-    with pytest.raises(LimitExceeded):
-        decompress(chunk, limit=4999)
-
-
-def test_several_threads_at_once() -> None:
-    """Calls from several threads do not disturb each other."""
-    samples = [sample(50_000, seed) for seed in range(8)]
-    chunks = [make_chunk(plain, codec=4, how=BYTE, typesize=8, blocksize=8000, split=True) for plain in samples]
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(decompress, chunks * 20)) == samples * 20
-
-
 @pytest.mark.thorough
 def test_damaged_chunks_never_kill_the_process(tmp_path: Path, data: Path) -> None:
-    """Thousands of damaged chunks, many of them past the structural check, end in bytes or a ShardError."""
     paths = []
     chunks = [
         make_chunk(sample(4000), codec=codec, how=how, typesize=typesize, blocksize=1600, split=True)

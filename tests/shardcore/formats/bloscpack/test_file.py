@@ -12,7 +12,6 @@ WAIT = 30
 
 
 def test_lookups_do_not_wait_for_a_running_load() -> None:
-    """While one thread walks to all chunks, others walk past it to theirs; then all agree about the places."""
     arrived, go_on = threading.Event(), threading.Event()
 
     def progress(done: int, total: int) -> None:
@@ -32,7 +31,6 @@ def test_lookups_do_not_wait_for_a_running_load() -> None:
 
 
 def test_many_threads_walk_one_file() -> None:
-    """Chunks that several threads walk to at once are where one thread finds them."""
     with shardcore.open(DATA / "made" / "large_stream.blp") as shard:
         wished = shard.objects[:].start.tolist()
     with shardcore.open(DATA / "made" / "large_stream.blp") as shard, ThreadPoolExecutor(8) as pool:

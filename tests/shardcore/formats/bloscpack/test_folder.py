@@ -13,32 +13,24 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import NotAShard, ShardError, SourceError
+from shardcore.errors import NotAShard, ShardError
 from shardcore.model.objects import State
 from shardcore.operations.content.recognise import content as content_of
 from shardcore.operations.extraction import write_object
 from shardcore.operations.pack import pack
-from shardcore.progress import no_progress
 from shardcore.sources.local import LocalFolder
-from tests.data.bloscpack.make_bcolz import made, prices, samples
-from tests.shardcore.formats.bloscpack.bcolz_folders import (
-    COLUMN,
-    DATA,
-    TABLE,
-    opened_column,
-)
+from tests.data.bloscpack.make_bcolz import made, prices
+from tests.shardcore.formats.bloscpack.bcolz_folders import DATA, TABLE
 
 FILES = DATA.parent / "files"
 
 
 def test_samples_are_what_the_script_makes() -> None:
-    """The samples come from the script beside them, byte by byte."""
     files = {path.relative_to(DATA).as_posix(): path.read_bytes() for path in DATA.rglob("*") if path.is_file()}
     assert files == made()
 
 
 def test_other_folders_are_neither(tmp_path: Path) -> None:
-    """A folder without Bloscpack files, or one with other files between them, is not taken for a data set."""
     with pytest.raises(NotAShard, match="neither a bcolz column"):
         shardcore.open(tmp_path, format="bloscpack")
     (tmp_path / "data").mkdir()
@@ -52,7 +44,6 @@ def test_other_folders_are_neither(tmp_path: Path) -> None:
 
 
 def test_files_side_by_side_are_contents_by_name() -> None:
-    """A folder of Bloscpack files has a row for each: its key is the name of the file, its content all of it."""
     assert shardcore.detect(FILES).why == "Bloscpack files"
     with shardcore.open(FILES) as shard:
         assert shard.objects.keys[:] == ["hello.txt", "inner/steps.npy"]
@@ -80,7 +71,6 @@ ARRAYS = {
 
 @pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
 def test_arrays_are_extracted_and_previewed_as_arrays(tmp_path: Path) -> None:
-    """What was packed from a `.npy` becomes that file again, has the preview of an array, and packs to equal bytes."""
     for name, array in ARRAYS.items():
         np.save(tmp_path / f"{name}.npy", array)
     files, taken, again = tmp_path / "files", tmp_path / "taken", tmp_path / "again"
@@ -108,7 +98,6 @@ def test_arrays_are_extracted_and_previewed_as_arrays(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_one_damaged_row(tmp_path: Path) -> None:
-    """What cannot be opened is a damaged row and a finding; the files beside it are read."""
     copy = Path(shutil.copytree(FILES, tmp_path / "files"))
     (copy / "hello.txt.blp").write_bytes(b"blpk\x09")
     with shardcore.open(copy) as shard:
@@ -121,39 +110,7 @@ def test_a_damaged_file_is_one_damaged_row(tmp_path: Path) -> None:
             shard.find("hello.txt")
 
 
-def test_a_closed_column_reads_nothing() -> None:
-    """Files are opened while they are read, and none after closing."""
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    shard = opened_column()
-    shard.load_index(no_progress)
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
-    ref = shard.find("3")
-    shard.close()
-    with pytest.raises(SourceError):
-        shard.read(ref)
-
-
-def test_on_the_command_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """`info` tells type and shape, `get all` the bytes that `meta/sizes` counts, `ls` the columns of a table."""
-    for where in (COLUMN, TABLE, TABLE / "close"):
-        assert run(["info", str(where), "--json"]) == 0
-        assert json.loads(capsysbinary.readouterr().out)["format"] == "bloscpack"
-    assert run(["get", str(COLUMN), "all"]) == 0
-    assert capsysbinary.readouterr().out == samples().tobytes()
-    assert run(["get", str(TABLE), "close"]) == 0
-    assert capsysbinary.readouterr().out == prices()["close"].tobytes()
-    assert run(["ls", str(TABLE), "--json"]) == 0
-    listed = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    assert [(one["key"], one["kind"], one["size"]) for one in listed] == [
-        ("day", "column", 2800),
-        ("close", "column", 5600),
-        ("symbol", "column", 11200),
-    ]
-    assert run(["verify", str(TABLE)]) == 0
-
-
 def test_columns_are_extracted_as_files(tmp_path: Path) -> None:
-    """Taking a table out gives a file for each column."""
     assert run(["extract", str(TABLE), str(tmp_path / "out")]) == 0
     for name, array in prices().items():
         assert (tmp_path / "out" / name).read_bytes() == array.tobytes()

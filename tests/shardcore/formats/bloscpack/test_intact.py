@@ -16,7 +16,6 @@ from shardcore.writing.undo import apply
 
 
 def packed(folder: Path, content: bytes = b"a small file " * 40, **options: object) -> Path:
-    """Pack one file into a folder; return the new file."""
     (folder / "a.txt").write_bytes(content)
     pack("bloscpack", f"{folder / 'out'}/", [folder / "a.txt"], options=options)
     return folder / "out" / "a.txt.blp"
@@ -25,14 +24,13 @@ def packed(folder: Path, content: bytes = b"a small file " * 40, **options: obje
 @pytest.mark.parametrize("content", [b"", b"x", b"a small file " * 40, bytes(range(256)) * 200])
 @pytest.mark.parametrize("options", [{}, {"offsets": "no"}, {"spare": 0}, {"checksum": "None"}, {"codec": "lz4"}])
 def test_intact_files_are_recognised(tmp_path: Path, content: bytes, options: dict[str, object]) -> None:
-    """What `pack` writes of a small file is intact at every depth."""
     data = packed(tmp_path, content, **options).read_bytes()
     assert all(intact_report(data, depth) for depth in Depth)
 
 
 @pytest.mark.parametrize("options", [{}, {"offsets": "no"}])
 def test_damage_is_reported_as_for_an_open_file(tmp_path: Path, options: dict[str, object]) -> None:
-    """Whatever byte is changed, added or cut off: the folder has a finding where the file alone has one."""
+    """Whatever byte is changed, added or cut off, the folder has a finding where the file alone has one."""
     path = packed(tmp_path, **options)
     data = path.read_bytes()
     found = 0
@@ -52,13 +50,11 @@ def test_damage_is_reported_as_for_an_open_file(tmp_path: Path, options: dict[st
 
 
 def test_a_declared_count_allocates_nothing() -> None:
-    """A header that declares 2^62 spare slots is refused by the size of the file."""
     header = b"blpk\x03\x01\x00\x08" + (1).to_bytes(4, "little") * 2 + (1).to_bytes(8, "little")
     assert not intact_report(header + (2**62).to_bytes(8, "little") + bytes(64), Depth.CONTENT)
 
 
 def test_an_interrupted_edit_is_reported(tmp_path: Path) -> None:
-    """A file with a journal is opened, so that an interrupted edit is found."""
     path = packed(tmp_path)
     with shardcore.open(path) as shard:
         apply(append(shard, tmp_path / "a.txt"))

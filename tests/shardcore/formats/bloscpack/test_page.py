@@ -6,8 +6,6 @@ from shardcore.testing import PageContract
 
 
 class TestBloscpackPage(PageContract):
-    """`docs/formats/bloscpack.md`."""
-
     page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "bloscpack.md"
     layouts: ClassVar = {
         **{f"header, version {version}": record for version, record in layout.HEADERS.items()},

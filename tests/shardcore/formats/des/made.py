@@ -21,8 +21,6 @@ CODECS = {"none": 0, "zstd": 1, "lz4": 2}
 
 @dataclass
 class Stored:
-    """One object to store."""
-
     uid: bytes
     content: bytes = b""
     codec: str = "none"
@@ -33,14 +31,12 @@ class Stored:
 
 
 def compressed(codec: str, content: bytes) -> bytes:
-    """A payload as the reference stores it."""
     if codec == "zstd":
         return zstandard.ZstdCompressor(level=3).compress(content)
     return bytes(lz4.frame.compress(content)) if codec == "lz4" else content
 
 
 def entry_v2(one: Stored, offset: int, stored: bytes) -> bytes:
-    """One entry of version 2."""
     meta = json.dumps(one.meta, separators=(",", ":")).encode() if one.meta else b""
     meta = one.changes.get("meta", meta)
     head = struct.pack("<H", len(one.uid)) + one.uid
@@ -63,7 +59,6 @@ def entry_v2(one: Stored, offset: int, stored: bytes) -> bytes:
 
 
 def entry_v1(one: Stored, offset: int, stored: bytes, *, short: bool = False) -> bytes:
-    """One entry of version 1, in the longer or the first layout."""
     head = struct.pack("<H", len(one.uid)) + one.uid + struct.pack("<QQ", offset, len(stored))
     return head if short else head + struct.pack("<BQQ", CODECS[one.codec], len(stored), len(one.content))
 
@@ -71,7 +66,6 @@ def entry_v1(one: Stored, offset: int, stored: bytes, *, short: bool = False) ->
 def shard(
     stored_objects: list[Stored], *, version: int = 2, short: bool = False, gap: bytes = b"", after: bytes = b""
 ) -> bytes:
-    """A whole shard; `gap` comes before every payload, `after` after the last entry."""
     data = bytearray(b"DES2" + bytes([version, 0, 0, 0]))
     index = bytearray(struct.pack("<I", len(stored_objects)))
     for one in stored_objects:
@@ -85,7 +79,6 @@ def shard(
 
 
 def write(folder: Path, name: str, stored_objects: list[Stored], **how: Any) -> Path:
-    """A shard in a folder, with its BigFiles."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in stored_objects:
         if one.big:
@@ -98,7 +91,6 @@ def write(folder: Path, name: str, stored_objects: list[Stored], **how: Any) -> 
 
 
 def random_stored(seed: int, count: int, *, version: int = 2) -> list[Stored]:
-    """Objects of all kinds."""
     dice = random.Random(seed)
     stored_objects = {}
     while len(stored_objects) < count:

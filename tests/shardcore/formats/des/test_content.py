@@ -8,21 +8,12 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.errors import (
-    BadChecksum,
-    ExternalMissing,
-    FormatError,
-    LimitExceeded,
-    ShardError,
-    SourceError,
-    UsageError,
-)
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError
 from shardcore.model.objects import State
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Stored, shard, write
 
-DATA = Path(__file__).parents[3] / "data" / "des"
 FILM = b"film" * 1000
 DIGEST = hashlib.sha256(FILM).hexdigest()
 
@@ -32,7 +23,6 @@ def _film(folder: Path) -> Path:
 
 
 def test_a_bigfile_is_read_whole_and_in_ranges(tmp_path: Path) -> None:
-    """The external file is the content; a range of it reads that range."""
     with shardcore.open(_film(tmp_path)) as opened:
         ref = opened.find("film")
         assert opened.read(ref) == FILM
@@ -43,7 +33,6 @@ def test_a_bigfile_is_read_whole_and_in_ranges(tmp_path: Path) -> None:
 
 
 def test_a_bigfile_of_other_content(tmp_path: Path) -> None:
-    """Content of the right size whose sha256 is not the name is `BadChecksum`; of another size a `FormatError`."""
     path = _film(tmp_path)
     external = tmp_path / "_bigFiles" / DIGEST
     external.write_bytes(FILM[:-1] + b"?")
@@ -57,7 +46,6 @@ def test_a_bigfile_of_other_content(tmp_path: Path) -> None:
 
 
 def test_a_missing_bigfile_is_an_error_for_itself(tmp_path: Path) -> None:
-    """Without the external file that object fails; the others are read."""
     path = _film(tmp_path)
     (tmp_path / "_bigFiles" / DIGEST).unlink()
     with shardcore.open(path) as opened:
@@ -70,7 +58,6 @@ def test_a_missing_bigfile_is_an_error_for_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_links_are_not_followed(tmp_path: Path, what: str) -> None:
-    """A link in the place of the external file, or of its folder, is refused, wherever it leads."""
     path = _film(tmp_path / "shards")
     folder = tmp_path / "shards" / "_bigFiles"
     moved = folder.rename(tmp_path / "elsewhere")
@@ -89,7 +76,6 @@ def test_links_are_not_followed(tmp_path: Path, what: str) -> None:
 
 
 def test_bytes_have_no_bigfiles() -> None:
-    """A shard that lies in no folder says where the content would be."""
     with shardcore.open(shard([Stored(b"film", FILM, big=True)])) as opened:
         assert opened.find("film").state is State.EXTERNAL
         with pytest.raises(ExternalMissing, match="folder of the shard is unknown"):
@@ -97,7 +83,6 @@ def test_bytes_have_no_bigfiles() -> None:
 
 
 def test_an_upper_case_hash(tmp_path: Path) -> None:
-    """Hex digits of either case are a name; the digest is compared without case."""
     one = Stored(b"film", FILM, big=True, changes={"hash": DIGEST.upper().encode()})
     path = write(tmp_path, "x.des", [one])
     (tmp_path / "_bigFiles" / DIGEST).rename(tmp_path / "_bigFiles" / DIGEST.upper())
@@ -108,7 +93,6 @@ def test_an_upper_case_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 @pytest.mark.parametrize("declared", [0, 499, 501, 1 << 50, (1 << 64) - 1])
 def test_the_declared_size_holds(codec: str, declared: int) -> None:
-    """A payload that expands to another size than declared is an error, and nothing is allocated for the claim."""
     data = shard([Stored(b"a", b"text " * 100, codec, changes={"uncompressed": declared})])
     with shardcore.open(data) as opened:
         ref = opened.find("a")
@@ -120,14 +104,13 @@ def test_the_declared_size_holds(codec: str, declared: int) -> None:
 
 
 def test_two_lengths_that_differ() -> None:
-    """`length` is read, as the local reader of the reference does; that the S3 reader would differ is an error."""
+    """`length` is read, as by the local reader of the reference; its S3 reader would differ."""
     with shardcore.open(shard([Stored(b"a", b"hello", changes={"compressed": 3})])) as opened:
         assert opened.read(opened.find("a")) == b"hello"
         assert [f.code for f in opened.verify().findings] == ["des.two-lengths"]
 
 
 def test_long_payloads_stream_in_pieces() -> None:
-    """Contents of many megabytes come in pieces of at most one, plain and compressed."""
     content = bytes(range(256)) * (1 << 13) + bytes(20 << 20)
     data = shard([Stored(b"plain", content), Stored(b"zstd", content, "zstd")])
     with shardcore.open(data) as opened:
@@ -142,7 +125,6 @@ def test_long_payloads_stream_in_pieces() -> None:
 
 
 def test_decoded_payloads_are_sources() -> None:
-    """What a compressed payload decodes to is a source of its own, named by its bytes, with its own tree."""
     data = shard([Stored(b"a", b"plain"), Stored(b"b", b"text " * 100, "zstd"), Stored(b"c", b"word " * 90, "lz4")])
     with shardcore.open(data) as opened:
         opened.load_index()
@@ -160,18 +142,15 @@ def test_decoded_payloads_are_sources() -> None:
 
 
 def test_rows_that_are_none() -> None:
-    """A reference of another shard is refused, not misread."""
     with shardcore.open(shard([Stored(b"a"), Stored(b"b")])) as two, shardcore.open(shard([Stored(b"a")])) as one:
-        with pytest.raises(UsageError, match="no row 1"):
+        with pytest.raises(shardcore.UsageError):
             one.read(two.find("b"))
         with pytest.raises(IndexError):
             one.objects.ref(1)
-        with pytest.raises(UsageError):
-            one.read_range(one.find("a"), 3, 2)
 
 
 def test_a_broken_source_is_a_source_error(tmp_path: Path) -> None:
-    """A file that shrinks while it is open is an error of the source, and the shard stays usable."""
+    """A file that shrinks while it is open leaves the shard usable."""
     path = write(tmp_path, "x.des", [Stored(b"pad", bytes(200_000)), Stored(b"a", b"y" * 9)])
     with shardcore.open(path) as opened:
         path.write_bytes(path.read_bytes()[:1000])
@@ -181,7 +160,6 @@ def test_a_broken_source_is_a_source_error(tmp_path: Path) -> None:
 
 
 def test_overlaps_and_gaps_are_explained() -> None:
-    """Payloads that lie inside others, and bytes that belong to nobody, all have an owner after loading."""
     stored_objects = [
         Stored(b"long", b"0123456789" * 10),
         Stored(b"inside", b"", changes={"offset": 20, "length": 10, "compressed": 10, "uncompressed": 10}),
@@ -198,21 +176,3 @@ def test_overlaps_and_gaps_are_explained() -> None:
         codes = [f.code for f in opened.verify("index").findings]
         assert codes.count("des.overlap") == 2
         assert codes.count("des.gap") == 2
-
-
-def test_nodes_know_their_rows() -> None:
-    """Entries, payloads, decoded payloads and BigFiles name the row of their object."""
-    for sample in ("zstd.des", "v2_gaps_reordered.des", "big/20261103_0A_0000.des", "v1.des"):
-        with shardcore.open(DATA / sample) as opened:
-            opened.load_index()
-            refs = [opened.objects.ref(row) for row in range(len(opened.objects))]
-            hashes = [ref.extras.get("hash") for ref in refs]
-            for row, ref in enumerate(refs):
-                for span in (span for span in ref.spans if span.size):
-                    rows = [node.row for node in opened.explain(span.start, span.source)]
-                    # A BigFile that several entries share belongs to none of them alone.
-                    shared = span.source and hashes.count(hashes[row]) > 1
-                    assert [found for found in rows if found is not None] == ([] if shared else [row])
-                payload = opened.explain(ref.spans[0].start, ref.spans[0].source)[-1]
-                assert bool(payload.decoded) == (ref.codec in ("zstd", "lz4") and ref.stored_size > 0)
-                assert not payload.decoded or opened.tree_of(payload.decoded).row == row

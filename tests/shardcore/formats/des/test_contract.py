@@ -12,8 +12,6 @@ NAMES += ("v2_gaps_reordered", "big/20261103_0A_0000", "sidecar/20261103_51_0000
 
 
 class TestDesContract(ShardContract):
-    """Shards of both versions, with all codecs, BigFiles and a sidecar."""
-
     samples: ClassVar = [DATA / f"{name}.des" for name in NAMES]
     absent: ClassVar = ["not here", "not\0here", "\u017c", "x" * 70000]
     open_ranges = 2
@@ -21,8 +19,6 @@ class TestDesContract(ShardContract):
 
 
 class TestDesDataSetContract(DataSetContract):
-    """Folders of shards: one with BigFiles, one with a sidecar, and all files of the reference writer at once."""
-
     samples: ClassVar = [DATA / "big", DATA / "sidecar", DATA]
     absent: ClassVar = TestDesContract.absent
     alone: ClassVar = ("Route",)

@@ -8,13 +8,10 @@ from shardcore.testing import PageContract
 
 
 class TestDesPage(PageContract):
-    """docs/formats/des.md."""
-
     page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "des.md"
     layouts: ClassVar = {layout.name: layout for layout in LAYOUTS}
 
     def test_the_worked_example_is_the_sample(self) -> None:
-        """The bytes spelled out on the page are those of a file of the reference's form."""
         sample = (Path(__file__).parents[3] / "data" / "des" / "tiny.des").read_bytes()
         lines = self.page.read_text(encoding="utf-8").split("## 7. Worked example")[1].splitlines()
         for line in lines:

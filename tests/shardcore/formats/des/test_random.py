@@ -16,7 +16,6 @@ from tests.shardcore.formats.des.made import random_stored, write
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("version", "short"), [(2, False), (1, False), (1, True)], ids=["v2", "v1", "v1-first"])
 def test_random_shards(tmp_path: Path, seed: int, version: int, short: bool) -> None:
-    """Every object of a random shard comes back with all that was said of it, and every byte is explained."""
     stored_objects = random_stored(seed, 40, version=version)
     for one in stored_objects if short else ():
         one.codec = "none"
@@ -38,17 +37,3 @@ def test_random_shards(tmp_path: Path, seed: int, version: int, short: bool) -> 
         assert rows.tolist() == list(range(len(stored_objects)))[::-1]
         codes = {f.code for f in shard.verify().findings if f.severity is Severity.ERROR}
         assert codes == ({"des.version-1-first"} if short else set())
-
-
-@pytest.mark.thorough
-def test_many_entries_are_grouped(tmp_path: Path) -> None:
-    """Entries and payloads of a shard of 2,500 objects are groups of a thousand, and every byte is explained."""
-    path = write(tmp_path, "x.des", random_stored(99, 2500))
-    with shardcore.open(path) as shard:
-        shard.load_index()
-        index = next(node for node in shard.tree.children if node.name == "index")
-        entries = index.children[1].children
-        assert [node.name for node in entries] == ["[0..999]", "[1000..1999]", "[2000..2499]"]
-        check_explained(shard)
-        check_columns(shard)
-        assert shard.verify().ok

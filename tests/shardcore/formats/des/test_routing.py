@@ -33,18 +33,16 @@ from shardcore.formats.des.routing import (
     ],
 )
 def test_vectors_at_8_bits(uid: str, number: int, hex_: str, rule: str) -> None:
-    """Numbers that the reference's routing gives, digits of other scripts included."""
     assert Route.of(uid, 8) == Route(8, number, hex_, rule)
 
 
 def test_digits_that_are_no_decimals_are_text() -> None:
-    """A superscript two, on which the reference fails, routes by its bytes."""
+    """The reference fails on a superscript two."""
     assert Route.of("\u00b2", 8) == Route(8, zlib.crc32("\u00b2".encode()) & 255, "93", "crc32")
 
 
 @pytest.mark.parametrize("n_bits", range(4, 17))
 def test_long_numbers(n_bits: int) -> None:
-    """A number of any length routes by its exact value, in every number of bits."""
     rng = random.Random(n_bits)
     for digits in (1, 15, 16, 17, 40, 4000):
         value = rng.randrange(10 ** (digits - 1), 10**digits)
@@ -53,7 +51,6 @@ def test_long_numbers(n_bits: int) -> None:
 
 
 def test_bytes_that_are_no_utf8_route_by_what_is_stored() -> None:
-    """The escape of an undecodable uid routes by its stored bytes."""
     uid = b"\xff\xfe".decode("utf-8", "surrogateescape")
     assert Route.of(uid, 16).number == zlib.crc32(b"\xff\xfe") & 0xFFFF
 
@@ -73,13 +70,11 @@ def test_bytes_that_are_no_utf8_route_by_what_is_stored() -> None:
     ],
 )
 def test_hex_width(n_bits: int, number: int, text: str) -> None:
-    """The hex number is upper case with at least `n_bits // 4` digits; it grows when it has to."""
     assert shard_hex(number, n_bits) == text
 
 
 @pytest.mark.parametrize("n_bits", [3, 17, -1, True, 8.0, None])
 def test_bits_out_of_range(n_bits: int) -> None:
-    """Only whole numbers of 4 to 16 bits route."""
     with pytest.raises(UsageError, match="n_bits"):
         Route.of("a", n_bits)
 
@@ -102,13 +97,11 @@ def test_date_in_its_own_zone(created_at: str, day: str) -> None:
 
 @pytest.mark.parametrize("created_at", ["", "yesterday", "2026-13-01", "1700000000000", "\u0662"])
 def test_no_date(created_at: str) -> None:
-    """What is no date is refused with its text."""
     with pytest.raises(UsageError, match="ISO 8601"):
         shard_date(created_at)
 
 
 def test_stamp_is_utc() -> None:
-    """Stamps of sidecars are in UTC with a Z; a time out of UTC's years is refused."""
     assert utc_stamp("2026-11-03T00:30:00+02:00") == "2026-11-02T22:30:00Z"
     assert utc_stamp("2026-11-03T08:00:00.25") == "2026-11-03T08:00:00.250000Z"
     with pytest.raises(UsageError, match="range"):
@@ -116,7 +109,6 @@ def test_stamp_is_utc() -> None:
 
 
 def test_names() -> None:
-    """A packed name gives its parts and is given back from them."""
     parsed = ShardName.parse("20261103_1F_0007.des")
     assert parsed == ShardName("20261103", "1F", 7)
     assert (parsed.number, str(parsed)) == (31, "20261103_1F_0007.des")
@@ -136,13 +128,11 @@ def test_names() -> None:
     ],
 )
 def test_other_names(name: str) -> None:
-    """Sidecars, lower-case hex, short parts and digits of other scripts are not shard names."""
     assert ShardName.parse(name) is None
 
 
 @pytest.mark.parametrize("n_bits", range(4, 17))
 def test_inferred_bits(n_bits: int) -> None:
-    """From 3,000 uids in files named with any number of bits, that number is found again."""
     rng = random.Random(n_bits)
     uids: dict[str, list[str]] = {}
     for _ in range(3000):
@@ -153,7 +143,6 @@ def test_inferred_bits(n_bits: int) -> None:
 
 @pytest.mark.parametrize("n_bits", range(4, 17))
 def test_names_lead_to_every_uid(n_bits: int) -> None:
-    """The bits that names of files alone give route each uid of the folder to its file, whichever files there are."""
     rng = random.Random(n_bits)
     for count in (1, 2, 5, 300):
         uids = [str(rng.randrange(10**9)) for _ in range(count)]
@@ -165,19 +154,16 @@ def test_names_lead_to_every_uid(n_bits: int) -> None:
 
 
 def test_names_of_different_packers() -> None:
-    """Names that no number of bits prints say nothing; nor do no names."""
     assert bits_of_names([]) is None
     assert bits_of_names([ShardName("20261103", "2A", 0), ShardName("20261103", "02B", 0)]) is None
     assert not routed_to(["43"], "2A", 8)
 
 
 def test_nothing_to_infer_from() -> None:
-    """Without uids, or with a uid in a file that no number of bits explains, nothing is inferred."""
     assert infer_n_bits({}) is None
     assert infer_n_bits({"1F": []}) is None
     assert infer_n_bits({"2A": ["0042"], "2B": ["0042"]}) is None
 
 
 def test_smallest_bits_win() -> None:
-    """Where several numbers of bits fit, the smallest is taken."""
     assert infer_n_bits({"2A": ["0042"]}) == 6

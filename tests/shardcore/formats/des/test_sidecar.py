@@ -20,7 +20,6 @@ WHEN = "2026-11-03T08:00:00Z"
 
 
 def _made(folder: Path, tombs: dict[str, Any], **changes: Any) -> Path:
-    """A shard of three documents with its sidecar."""
     dated = Stored(b"a:b", b"one", meta={"created_at": WHEN})
     path = write(folder, "x.des", [dated, Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")])
     index = {
@@ -60,13 +59,12 @@ def _states(path: Path) -> dict[str | None, State]:
     ],
 )
 def test_what_is_deleted(tmp_path: Path, tombs: dict[str, Any], gone: list[str]) -> None:
-    """A tombstone covers its uid, unless both state times and these differ."""
+    """A tombstone covers its uid, unless both have times and these differ."""
     states = _states(_made(tmp_path, tombs))
     assert sorted(str(key) for key, state in states.items() if state is State.TOMBSTONED) == gone
 
 
 def test_deleted_data_is_refused_everywhere(tmp_path: Path) -> None:
-    """Neither the content nor what its payload decodes to is given, unless asked for with `deleted=True`."""
     path = _made(tmp_path, {"c": _tomb("c")})
     with shardcore.open(path) as opened:
         ref = opened.find("c")
@@ -99,7 +97,7 @@ def test_deleted_data_is_refused_everywhere(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str) -> None:
-    """When nobody knows what was deleted, nothing is read unless asked for; all is listed, and verified as damaged."""
+    """Where the deletions are unknown, nothing is read without `deleted=True`."""
     path = _made(tmp_path, {})
     (tmp_path / "x.meta").write_text(text)
     with shardcore.open(path) as opened:
@@ -112,20 +110,10 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str) -> None:
         assert opened.read(opened.find("plain")) == b"two"
 
 
-def test_no_sidecar(tmp_path: Path) -> None:
-    """Without a sidecar nothing is deleted."""
-    path = _made(tmp_path, {"plain": _tomb("plain")})
-    (tmp_path / "x.meta").unlink()
-    assert set(_states(path).values()) == {State.LIVE}
-    with shardcore.open(path) as opened:
-        assert opened.read(opened.find("plain")) == b"two"
-
-
 @pytest.mark.parametrize("what", ["link", "folder", "large"])
 def test_a_sidecar_that_cannot_be_read_permits_nothing(
     tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link is not followed, nor something too large read: what they say is not known, so nothing is served."""
     path = _made(tmp_path, {"plain": _tomb("plain")})
     place = tmp_path / "x.meta"
     if what == "large":
@@ -143,8 +131,17 @@ def test_a_sidecar_that_cannot_be_read_permits_nothing(
         assert not opened.verify("index").ok
 
 
+def test_keys_of_entries() -> None:
+    assert entry_key("a", "2026-11-03T09:00:00+01:00") == "a:2026-11-03T08:00:00Z"
+    assert entry_key("a", "") == entry_key("a", "yesterday") == "a"
+
+
+def test_the_sidecar_is_a_source(tmp_path: Path) -> None:
+    with shardcore.open(_made(tmp_path, {})) as opened, opened.bytes_of("x.meta") as source:
+        assert json.loads(source.read(0, source.size))["version"] == 1
+
+
 def test_verification_against_the_sidecar(tmp_path: Path) -> None:
-    """Size, name, entries and checksums are compared with the shard."""
     path = _made(tmp_path, {f"plain:{WHEN}": _tomb("plain", WHEN)})
     with shardcore.open(path) as opened:
         assert [(f.severity.value, f.code) for f in opened.verify().findings] == [("note", "des.tombstones")]
@@ -166,17 +163,3 @@ def test_verification_against_the_sidecar(tmp_path: Path) -> None:
         ("des.checksum", "plain"),
     ]
     assert message.endswith("offset, codec")
-
-
-def test_keys_of_entries() -> None:
-    """A sidecar calls an entry by uid and time in UTC, or by the uid alone when the time is none."""
-    assert entry_key("a", "2026-11-03T09:00:00+01:00") == "a:2026-11-03T08:00:00Z"
-    assert entry_key("a", "") == entry_key("a", "yesterday") == "a"
-
-
-def test_the_sidecar_is_a_source(tmp_path: Path) -> None:
-    """The sidecar can be looked at beside the shard."""
-    path = _made(tmp_path, {})
-    with shardcore.open(path) as opened, opened.bytes_of("x.meta") as source:
-        assert json.loads(source.read(0, source.size))["version"] == 1
-        assert opened.tree_of("x.meta").span.size == source.size

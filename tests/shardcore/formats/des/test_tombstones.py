@@ -28,12 +28,10 @@ KEY = "doc-7:2026-03-05T09:30:00Z"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The sample with a sidecar."""
     return Path(shutil.copytree(DATA / "sidecar", tmp_path / "set"))
 
 
 def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
-    """Buried by `uid:timestamp` beside older ones, the key is refused; taken back, it is served; the shard stays."""
     (path,) = folder.glob("*.des")
     before, shard_bytes = json.loads(path.with_suffix(".meta").read_text()), path.read_bytes()
     with shardcore.open(path) as shard:
@@ -64,28 +62,8 @@ def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
     assert path.read_bytes() == shard_bytes
 
 
-def test_a_shard_without_a_sidecar_gets_one(tmp_path: Path) -> None:
-    """The new sidecar has checksums of all contents, and verification finds nothing."""
-    path = Path(shutil.copy(DATA / "zstd.des", tmp_path))
-    with shardcore.open(path) as shard:
-        key = shard.objects.keys[0]
-        assert key is not None
-        (rewrite,) = tombstone(shard, [key], now=NOW, date="2026-03-05T10:30:00+01:00")
-    assert rewrite.old is None
-    make_rewrites([rewrite])
-    with shardcore.open(path) as shard:
-        assert shard.find(key).state is State.TOMBSTONED
-        assert [finding.code for finding in shard.verify().findings] == ["des.tombstones"]
-
-
 class Retriever:
-    """The check of DES' own S3 and HTTP retrievers before they return an object, by the rules of its sources.
-
-    The package is in no registry. Its rules (des_core.shard_metadata, s3_retriever): a sidecar that lacks a required
-    field, or has one of a wrong type, is ignored, tombstones included; `uid:timestamp` has the time in UTC with `Z`,
-    and only this key of `tombstones` is looked up; the index entry is that of this key, of the bare uid, or the only
-    one whose key begins with `uid:`; without one the shard's own index is read.
-    """
+    """The check of DES' own S3 and HTTP retrievers before they return an object."""
 
     required: ClassVar = {
         "version": int,
@@ -103,7 +81,6 @@ class Retriever:
         self.path = path.with_suffix(".meta")
 
     def refuses(self, uid: str, created_at: str) -> bool:
-        """Whether the object is refused as deleted; otherwise it was returned."""
         tree = json.loads(self.path.read_text()) if self.path.exists() else {}
         whole = all(isinstance(tree.get(name), kind) for name, kind in self.required.items())
         when = datetime.fromisoformat(created_at)
@@ -121,7 +98,6 @@ class Retriever:
 
 @pytest.fixture
 def day(tmp_path: Path) -> Path:
-    """A folder as DES' packer writes it: named by date and number, without sidecars, entries without metadata."""
     names = [f"doc-{number}" for number in range(40)]
     for name in names:
         (tmp_path / name).write_bytes(name.encode())
@@ -136,15 +112,15 @@ def _shard_of(folder: Path, uid: str) -> Path:
         return folder / shard.find(uid).shard
 
 
-def test_the_retriever_refuses(day: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tombstone with `--date` is honoured by DES' own retriever, and by every lookup here; lifted, by neither."""
+def test_the_retriever_refuses(day: Path) -> None:
     path = _shard_of(day, "doc-7")
     assert not path.with_suffix(".meta").exists()
     retriever = Retriever(path)
     neighbour = next(key for key in retriever.contents if key != "doc-7")
     assert not retriever.refuses("doc-7", WHEN)
+    assert run(["tombstone", str(day), "doc-7", "--date", WHEN, "--dry-run"]) == 0
+    assert not path.with_suffix(".meta").exists()
     assert run(["tombstone", str(day), "doc-7", "--date", WHEN, "--yes"]) == 0
-    assert KEY in capsys.readouterr().out
     tree = json.loads(path.with_suffix(".meta").read_text())
     assert list(tree["tombstones"]) == [KEY]
     assert tree["tombstones"][KEY]["created_at"] == "2026-03-05T09:30:00Z"
@@ -154,13 +130,6 @@ def test_the_retriever_refuses(day: Path, capsys: pytest.CaptureFixture[str]) ->
     assert retriever.refuses("doc-7", "2026-03-05T10:30:00+01:00")
     assert not retriever.refuses(neighbour, WHEN)
     assert run(["get", str(day), "doc-7"]) == 2
-    capsys.readouterr()
-    assert run(["ls", str(day), "--json"]) == 0
-    listed = [json.loads(line)["key"] for line in capsys.readouterr().out.splitlines()]
-    assert "doc-7" not in listed
-    assert neighbour in listed
-    assert run(["ls", str(day), "--deleted", "--json"]) == 0
-    assert '"doc-7"' in capsys.readouterr().out
     assert run(["get", str(day), "doc-7", "--deleted"]) == 0
     with shardcore.open(path) as shard:
         assert shard.find("doc-7").state is State.TOMBSTONED
@@ -173,7 +142,6 @@ def test_the_retriever_refuses(day: Path, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("given", [[], ["--date", "2026-03-05"]])
 def test_a_time_that_is_not_known(day: Path, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the time of an object no tombstone is written: the error says what to give."""
     assert run(["tombstone", str(day), "doc-7", *given, "--yes"]) == 2
     assert "give the time, such as --date 2026-03-05T09:30:00+00:00" in capsys.readouterr().err
     assert not list(day.glob("*.meta"))
@@ -188,14 +156,12 @@ def test_a_time_that_is_not_known(day: Path, given: list[str], capsys: pytest.Ca
     ],
 )
 def test_a_time_that_is_another(folder: Path, uid: str, date: str, why: str) -> None:
-    """A time that the entry or the name of the shard contradicts is refused."""
     (path,) = folder.glob("*.des")
     with shardcore.open(path) as shard, pytest.raises(UsageError, match=why):
         tombstone(shard, [uid], now=NOW, date=date)
 
 
 def test_a_tombstone_under_the_bare_uid(day: Path) -> None:
-    """It hides the object here, verification warns of it, and a tombstone with a time takes its place."""
     path = _shard_of(day, "doc-7")
     tombs = {"doc-7": {"uid": "doc-7", "created_at": None, "reason": "GDPR"}}
     # Beside it the fields are missing without which DES' readers ignore a sidecar.
@@ -212,7 +178,7 @@ def test_a_tombstone_under_the_bare_uid(day: Path) -> None:
 
 
 def test_the_key_decides(day: Path) -> None:
-    """A tombstone whose item is empty, or states another uid, deletes what its key names: readers look at no more."""
+    """Readers use only the key of a tombstone, whatever its item contains."""
     path = _shard_of(day, "doc-7")
     for item in ({}, {"uid": "doc-8", "created_at": "2020-01-01T00:00:00Z"}):
         with shardcore.open(path) as shard:
@@ -225,10 +191,7 @@ def test_the_key_decides(day: Path) -> None:
 
 
 class Killed:
-    """A tombstone whose writing is killed."""
-
     def prepared(self, target: Path) -> None:
-        """The sample with a sidecar, and beside it what the sidecar is going to be."""
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(DATA / "sidecar", target)
         sidecar = next(target.glob("*.meta"))
@@ -238,13 +201,11 @@ class Killed:
         sidecar.write_bytes(self.old)
 
     def run(self, target: Path) -> None:
-        """Notes a tombstone."""
         with shardcore.open(next(target.glob("*.des"))) as shard:
             (rewrite,) = tombstone(shard, ["keep"], now=NOW)
         make_rewrites([rewrite])
 
     def judged(self, target: Path) -> str:
-        """`old` or `new` where the sidecar is one of them, and the next run leaves nothing behind."""
         now = next(target.glob("*.meta")).read_bytes()
         answer = "new" if now == self.new else "old" if now == self.old else "wrong"
         next(target.glob("*.meta")).write_bytes(self.old)
@@ -254,13 +215,11 @@ class Killed:
 
 @pytest.mark.thorough
 def test_a_tombstone_that_is_killed(tmp_path: Path) -> None:
-    """At every moment the sidecar is the old one or the new one, and what is left over goes with the next run."""
     outcomes = killed.at_moments(Killed, "run", tmp_path / "set", 20)
     assert set(outcomes) == {"old", "new"}
 
 
 def test_what_cannot_be_noted(folder: Path) -> None:
-    """A uid that is nowhere, no tombstone to take back, no uid at all: told, and nothing is written."""
     with shardcore.open(folder) as shard:
         with pytest.raises(KeyAbsent):
             tombstone(shard, ["nobody"], now=NOW)
@@ -271,7 +230,6 @@ def test_what_cannot_be_noted(folder: Path) -> None:
 
 
 def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
-    """The same command again keeps time and reason of the deletion; only facts that are given then replace them."""
     (path,) = folder.glob("*.des")
 
     def stone() -> dict[str, str]:
@@ -281,39 +239,13 @@ def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
 
     shardcore.tombstone(folder, ["nometa"], date=DATE[1], reason="GDPR", ticket="T-2")
     first = stone()
-    (again,) = shardcore.tombstone(folder, ["nometa"], date=DATE[1])
-    assert again.what == "update 1 tombstone: 'nometa:2026-11-03T09:30:00Z'"
+    shardcore.tombstone(folder, ["nometa"], date=DATE[1])
     assert stone() == first
     shardcore.tombstone(folder, ["nometa"], date=DATE[1], ticket="T-3")
     assert stone() == first | {"ticket_id": "T-3"}
 
 
-def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows the change; `--undo` takes it back."""
-    (path,) = folder.glob("*.des")
-    before = path.with_suffix(".meta").read_bytes()
-    assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run"]) == 0
-    line = f"{path.with_suffix('.meta')}: add 1 tombstone: 'nometa:2026-11-03T09:30:00Z'\n"
-    out = capsys.readouterr().out
-    assert out.startswith(line)
-    assert '\n  +    "nometa:2026-11-03T09:30:00Z": {\n' in out
-    assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["old"].encode() == before
-    assert '"nometa:2026-11-03T09:30:00Z"' in told["new"].partition('"tombstones"')[2]
-    facts = ["--reason", "GDPR", "--by", "me", "--ticket", "T-2"]
-    assert run(["tombstone", str(folder), "nometa", *DATE, *facts, "--yes", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["path"] == str(path.with_suffix(".meta"))
-    assert run(["get", str(folder), "nometa"]) == 2
-    assert "GDPR" in capsys.readouterr().err
-    assert run(["tombstone", str(folder), "nometa", "--undo", "--yes"]) == 0
-    assert run(["get", str(folder), "nometa"]) == 0
-    tree = json.loads(path.with_suffix(".meta").read_text())
-    assert tree["tombstones"] == json.loads(before)["tombstones"]
-
-
 def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
-    """A folder packed with a time and with sidecars needs no `--date` later; the date alone is no time."""
     (tmp_path / "one").write_bytes(b"content")
     times = {"2026-11-03T10:30:00+01:00": "one:2026-11-03T09:30:00Z", "2026-11-03": "one"}
     for number, (date, key) in enumerate(times.items()):

@@ -23,7 +23,6 @@ def _codes(data: bytes | Path, depth: Depth = Depth.CONTENT) -> list[tuple[str, 
 
 
 def test_a_good_shard_has_no_findings() -> None:
-    """Nothing is found in what a writer makes."""
     stored_objects = [one for one in random_stored(5, 60) if not one.big]
     assert _codes(shard(stored_objects)) == []
 
@@ -44,7 +43,6 @@ def test_a_good_shard_has_no_findings() -> None:
     ],
 )
 def test_errors_of_an_entry(changes: dict[str, Any], code: str, depth: Depth) -> None:
-    """Each one that makes some reader fail is an error, from its depth on, at the entry or its payload."""
     data = shard([Stored(b"good", b"fine"), Stored(b"bad", b"hello", changes=changes)])
     with shardcore.open(data) as opened:
         for reached in Depth:
@@ -56,7 +54,6 @@ def test_errors_of_an_entry(changes: dict[str, Any], code: str, depth: Depth) ->
 
 
 def test_large_contents_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compressed content over the limit for one read is verified as every other: nothing of it is kept."""
     monkeypatch.setattr(verify, "DEFAULT_LIMIT", 1000)
     with shardcore.create(tmp_path / "a.des", format="des", codec="zstd") as writer:
         writer.add("large", bytes(50_000))
@@ -65,7 +62,6 @@ def test_large_contents_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_notes_and_warnings() -> None:
-    """What every reader copes with is no error."""
     assert _codes(shard([Stored(b"a", b"x" * 9, changes={"flags": 6})])) == [("note", "des.flags")]
     assert _codes(shard([Stored(b"a", b"x"), Stored(b"a", b"y")])) == [("warning", "des.duplicate-uid")]
     assert _codes(shard([Stored(b"a", b"x")], gap=b"...")) == [("note", "des.gap")]
@@ -76,7 +72,6 @@ def test_notes_and_warnings() -> None:
 
 
 def test_every_duplicate_is_one_finding() -> None:
-    """Three entries with one uid, and two empty uids, are a finding each."""
     stored_objects = [Stored(b"a"), Stored(b""), Stored(b"a"), Stored(b"b"), Stored(b"a"), Stored(b"")]
     with shardcore.open(shard(stored_objects)) as opened:
         messages = {f.key: f.message for f in opened.verify(Depth.INDEX).findings}
@@ -94,7 +89,6 @@ def test_uids_have_to_fit_the_file_name(tmp_path: Path) -> None:
 
 
 def test_a_cut_index() -> None:
-    """An index that ends too early is an error at every depth, with the bytes that are lost."""
     data = bytearray(shard([Stored(b"a", b"x"), Stored(b"b", b"y")]))
     data[10] = 3
     with shardcore.open(bytes(data), partial=True) as opened:
@@ -103,22 +97,11 @@ def test_a_cut_index() -> None:
             assert finding.severity is Severity.ERROR
 
 
-def test_progress_reaches_every_object() -> None:
-    """The deepest verification tells each object that is decoded; the others by the bytes read."""
-    told: list[tuple[int, int]] = []
-    stored = random_stored(1, 30, version=1)
-    decoded = sum(one.codec != "none" for one in stored)
-    with shardcore.open(shard(stored, version=1)) as opened:
-        opened.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
-    assert {(number, 30) for number in range(decoded)} | {(30 - decoded, 30)} <= set(told)
-
-
 def _bigfile_entry(uid: bytes, digest: bytes, size: int) -> bytes:
     return struct.pack("<H", len(uid)) + uid + struct.pack("<BH", 1, 64) + digest + struct.pack("<QI", size, 0)
 
 
 def test_a_bigfile_of_many_entries_is_read_once(tmp_path: Path) -> None:
-    """Verification reads each BigFile once, however many entries name it, and reports each entry."""
     content = bytes(1 << 20)
     digest = hashlib.sha256(b"another").hexdigest().encode()
     (tmp_path / "_bigFiles").mkdir()
@@ -134,7 +117,6 @@ def test_a_bigfile_of_many_entries_is_read_once(tmp_path: Path) -> None:
 
 
 def test_a_payload_of_many_entries_is_decoded_once(tmp_path: Path) -> None:
-    """Entries that name two payloads by turns, with right and wrong sizes, cost two decodings; all wrong are found."""
     content = bytes(range(256)) * 4096
     payload = zstandard.compress(content)
     places = [
@@ -152,7 +134,7 @@ def test_a_payload_of_many_entries_is_decoded_once(tmp_path: Path) -> None:
 
 
 def test_stored_bytes_of_payloads_are_charged(tmp_path: Path) -> None:
-    """Overlapping payloads that claim to expand to nothing are read as often as the file is worth, not all of them."""
+    """Overlapping payloads that claim to expand to nothing cost a bounded number of reads."""
     stored, count = bytes(4 << 20), 1000
     place = [struct.pack("<BQQBQQI", 0, 8 + n, len(stored) - n, 1, len(stored) - n, 0, 0) for n in range(count)]
     index = struct.pack("<I", count) + b"".join(struct.pack("<H", 4) + b"%04d" % n + p for n, p in enumerate(place))

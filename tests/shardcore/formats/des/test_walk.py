@@ -7,7 +7,6 @@ import struct
 import tracemalloc
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from shardcore.formats.des.layout import INDEX_HEAD
@@ -28,7 +27,6 @@ def _entry(kind: str, uid: bytes, size: int, meta: bytes = b"", *, big: bool = F
 
 
 def _index(kind: str, count: int, seed: int, *, wild: bool) -> bytes:
-    """An index of `count` entries; `wild` ones have uids and metadata that look like entries."""
     rng = random.Random(seed)
     parts = [struct.pack("<I", count)]
     for number in range(count):
@@ -42,7 +40,6 @@ def _index(kind: str, count: int, seed: int, *, wild: bool) -> bytes:
 
 
 def _plain(shape: EntryShape, count: int) -> tuple[list[int], int]:
-    """The plain walk: first bytes of whole entries, and where the last of them ends."""
     starts: list[int] = []
     at = INDEX_HEAD.size
     while len(starts) < count:
@@ -65,7 +62,6 @@ def _same(result: EntryWalk, shape: EntryShape, count: int) -> None:
 @pytest.mark.parametrize("wild", [False, True], ids=["tame", "wild"])
 @pytest.mark.parametrize("count", [0, 1, 2, 127, 128, 129, 5000, 20_000])
 def test_same_as_the_plain_walk(kind: str, wild: bool, count: int) -> None:
-    """Every entry is found, also where uids and metadata imitate entries."""
     shape = SHAPES[kind](_index(kind, count, count, wild=wild))
     result = walk(shape, count)
     assert len(result.starts) == count
@@ -75,10 +71,9 @@ def test_same_as_the_plain_walk(kind: str, wild: bool, count: int) -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_damage_anywhere(kind: str) -> None:
-    """After any damage the result is still that of the plain walk, and says when entries are missing."""
     rng = random.Random(5)
     index = _index(kind, 1500, 3, wild=True)
-    for _ in range(150):
+    for _ in range(20):
         changed = bytearray(index)
         for _ in range(rng.randint(1, 30)):
             changed[rng.randrange(4, len(changed))] = rng.choice([0, 1, 255, rng.randrange(256)])
@@ -91,7 +86,6 @@ def test_damage_anywhere(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_every_cut(kind: str) -> None:
-    """An index cut anywhere keeps its whole entries and tells what is missing."""
     index = _index(kind, 4, 9, wild=False)
     for stop in range(4, len(index)):
         shape = SHAPES[kind](index[:stop])
@@ -101,14 +95,12 @@ def test_every_cut(kind: str) -> None:
 
 
 def test_fewer_declared_than_there_are() -> None:
-    """Entries after the declared number are not taken, wherever in a lane the last one lies."""
     shape = ShapeV2(_index("v2", 3000, 1, wild=False))
     for count in (1, 5, 64, 65, 1000, 2999):
         _same(walk(shape, count), shape, count)
 
 
 def test_a_huge_count_allocates_nothing() -> None:
-    """4 G declared entries in a small index cost no more than the index."""
     shape = ShapeV2(_index("v2", 3, 2, wild=False))
     result = walk(shape, 2**32 - 1)
     assert len(result.starts) == 3
@@ -116,14 +108,13 @@ def test_a_huge_count_allocates_nothing() -> None:
 
 
 def test_nothing_that_looks_like_an_entry() -> None:
-    """Entries that no writer makes (empty uids) are walked all the same, one by one."""
     for kind, make in SHAPES.items():
         shape = make(INDEX_HEAD.pack(entry_count=500) + _entry(kind, b"", 1 << 50) * 500)
         _same(walk(shape, 500), shape, 500)
 
 
 def test_lanes_are_used() -> None:
-    """On an index as writers write it few entries are walked one by one (else it would be right, but slow)."""
+    """On an ordinary index few entries are walked one by one: otherwise the walk would be right, but slow."""
 
     class Counting(ShapeV2):
         calls = 0
@@ -137,16 +128,8 @@ def test_lanes_are_used() -> None:
     assert Counting.calls < 1000
 
 
-def test_positions_are_int64() -> None:
-    """Positions are 64-bit whatever the path that found them."""
-    for count in (3, 3000):
-        result = walk(ShapeV2(_index("v2", count, 6, wild=False)), count)
-        assert result.starts.dtype == result.stops.dtype == np.int64
-
-
 @pytest.mark.thorough
 def test_a_lane_with_nearly_all_entries_costs_no_room_for_the_others() -> None:
-    """Lanes of very unequal length are walked within memory in the size of the index, with the plain walk's result."""
     shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)
     ordinary = [_entry("v2", b"%d" % number, 1) for number in range(20_000)]
     count = 3 + 60_000 + len(ordinary)

@@ -5,20 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import struct
-import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
-import lz4.frame
 import pytest
-import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.formats.des.writer import ending_of
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.shards.shard import Shard
@@ -38,40 +31,31 @@ TINY = bytes.fromhex(
 
 
 class TestDesWriterContract(WriterContract):
-    """One shard, codec none."""
-
     format: ClassVar = "des"
     suffix: ClassVar = ".des"
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        """Uids of every kind, contents of several sizes."""
         uids = ["", "a", "a/b.txt", "../../etc/passwd", "zażółć", "x" * 300, "photo.JPG"]
         return [(uid, uid.encode() * number) for number, uid in enumerate(uids)]
 
 
 class TestWithFacts(TestDesWriterContract):
-    """One shard, compressed, with metadata, a codec of its own for some, and BigFiles."""
-
     options: ClassVar = {"codec": "zstd", "threshold": 600}
     moments: ClassVar = 10
 
     def facts(self, row: int) -> dict[str, Any]:
-        """Metadata for some, a codec for others."""
         if row % 3 == 0:
             return {"meta": {"n": row, "who": "Żółw", "created_at": "2026-11-03T08:00:00+01:00"}}
         return {"codec": "lz4"} if row % 3 == 1 else {}
 
 
 class TestFolder(TestDesWriterContract):
-    """A folder of shards by date and uid."""
-
     suffix: ClassVar = "/"
     moments: ClassVar = 10
     options: ClassVar = {"date": "2026-11-03", "n_bits": 4, "max_bytes": 1000, "threshold": 1000}
 
 
 def write(path: Path, objects: dict[str, bytes], **options: Any) -> bytes:
-    """A shard of these objects."""
     with shardcore.create(path, format="des", **options) as writer:
         for uid, data in objects.items():
             writer.add(uid, data)
@@ -79,7 +63,6 @@ def write(path: Path, objects: dict[str, bytes], **options: Any) -> bytes:
 
 
 def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
-    """Two objects give exactly the bytes of the example, added one by one or at once."""
     assert write(tmp_path / "a.des", {"a": b"hello", "b": b"shard"}) == TINY
     with shardcore.create(tmp_path / "b.des", format="des") as writer:
         assert writer.add_many(["a", "b"], [b"hello", b"shard"]) == ["a", "b"]
@@ -88,13 +71,11 @@ def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none", "meta", "unicode", "empty", "tiny", "zstd", "lz4", "zstd_l9", "lz4_l9", "v1"])
 def test_the_bytes_of_the_reference(tmp_path: Path, name: str) -> None:
-    """What the reference's samples hold, extracted and packed again, is the same file, byte by byte."""
     out = repacked(DATA / f"{name}.des", tmp_path, codec_of=name)
     assert out.read_bytes() == (DATA / f"{name}.des").read_bytes()
 
 
 def repacked(sample: Path, folder: Path, *, codec_of: str, **options: Any) -> Path:
-    """A sample, extracted and packed again."""
     with shardcore.open(sample) as shard:
         refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
         list(extract_objects(shard, refs, folder / "x"))
@@ -109,7 +90,6 @@ def repacked(sample: Path, folder: Path, *, codec_of: str, **options: Any) -> Pa
 
 
 def test_big_files_of_the_reference(tmp_path: Path) -> None:
-    """With the threshold of the sample, the shard and its external files are the same, byte by byte."""
     (sample,) = (DATA / "big").glob("*.des")
     out = repacked(sample, tmp_path, codec_of="none", threshold=2000)
     assert out.read_bytes() == sample.read_bytes()
@@ -118,7 +98,7 @@ def test_big_files_of_the_reference(tmp_path: Path) -> None:
 
 
 def test_what_becomes_a_big_file(tmp_path: Path) -> None:
-    """Strictly longer than the threshold, never compressed; equal contents share one; one that is there stays."""
+    """A content longer than the threshold is stored once and never compressed; an existing file stays."""
     long = b"m" * 1001
     digest = hashlib.sha256(long).hexdigest()
     (tmp_path / "_bigFiles").mkdir()
@@ -135,7 +115,6 @@ def test_what_becomes_a_big_file(tmp_path: Path) -> None:
 
 
 def test_long_contents_below_a_high_threshold(tmp_path: Path) -> None:
-    """A stream longer than what is kept in memory, and no BigFile, is one payload with its size in the frame."""
     data = b"0123456789abcdef" * (5 << 18)
     for codec in ("none", "zstd", "lz4"):
         path = tmp_path / f"{codec}.des"
@@ -149,12 +128,10 @@ def test_long_contents_below_a_high_threshold(tmp_path: Path) -> None:
 
 
 def codecs(shard: Shard) -> list[str]:
-    """How the objects are stored."""
     return [shard.objects.ref(row).codec for row in range(len(shard.objects))]
 
 
 def test_what_is_not_compressed(tmp_path: Path) -> None:
-    """Uids with the endings of `skip` are stored plain, in any case; a codec that is said for an object goes before."""
     for skip, wanted in ((None, ["none", "zstd", "zstd"]), (".TXT,.xml", ["zstd", "none", "zstd"]), ("", ["zstd"] * 3)):
         options = {} if skip is None else {"skip": skip}
         write(tmp_path / "x.des", {"a.JPG": b"a", "b.txt": b"b", "c": b"c"}, codec="zstd", force=True, **options)
@@ -164,18 +141,9 @@ def test_what_is_not_compressed(tmp_path: Path) -> None:
         writer.add("a.jpg", b"a", codec="lz4")
     with shardcore.open(tmp_path / "y.des") as shard:
         assert codecs(shard) == ["lz4"]
-    assert [ending_of(uid) for uid in ("a.b.GZ", "a.gz/", ".gz", "a.", "x/.gz", "a.gz/b")] == [
-        ".gz",
-        ".gz",
-        "",
-        "",
-        "",
-        "",
-    ]
 
 
 def test_a_folder_is_routed(tmp_path: Path) -> None:
-    """Date and uid say the shard; a part ends before it would become too long; the data set finds every uid."""
     objects = {str(number): b"x" * 400 for number in range(0, 64, 8)} | {"late": b"y"}
     with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=4, max_bytes=1000, date="2026-11-03") as writer:
         for uid, data in objects.items():
@@ -197,7 +165,6 @@ def test_a_folder_is_routed(tmp_path: Path) -> None:
 
 
 def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
-    """Hundreds of shards grow side by side, a few of them open at a time."""
     with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=8, date="2026-11-03") as writer:
         for number in range(600):
             writer.add(str(number), b"%d" % number)
@@ -207,7 +174,6 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
 
 
 def test_dates_are_kept_where_asked(tmp_path: Path) -> None:
-    """`created_at` is stored in the metadata with `keep_date`, and never over one that is there."""
     when = "2026-11-03T08:00:00Z"
     with shardcore.create(tmp_path / "x.des", format="des", keep_date=True) as writer:
         writer.add("a", b"", created_at=when)
@@ -219,7 +185,6 @@ def test_dates_are_kept_where_asked(tmp_path: Path) -> None:
 
 
 def test_sidecars_have_checksums(tmp_path: Path) -> None:
-    """`sidecar=yes` writes a `.meta` whose checksums are those of the plain contents; verification compares them."""
     with shardcore.create(tmp_path / "x.des", format="des", sidecar=True, codec="lz4", threshold=100) as writer:
         writer.add("a", b"hello", meta={"created_at": "2026-11-03T09:00:00+01:00"})
         writer.add("b", b"x" * 200)
@@ -247,7 +212,6 @@ def test_sidecars_have_checksums(tmp_path: Path) -> None:
     ],
 )
 def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str) -> None:
-    """An option that makes no sense is named, and nothing is left."""
     with pytest.raises(UsageError, match=told):
         shardcore.create(tmp_path / "x.des", format="des", **options)
     assert list(tmp_path.iterdir()) == []
@@ -271,17 +235,12 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str)
 def test_objects_are_checked(
     tmp_path: Path, key: str | None, facts: dict[str, Any], options: dict[str, Any], told: str
 ) -> None:
-    """What does not fit is told with the name of the input, and nothing is left."""
-    with (
-        pytest.raises(UsageError, match=told),
-        shardcore.create(tmp_path / "x", format="des", **options) as writer,
-    ):
+    with pytest.raises(UsageError, match=told), shardcore.create(tmp_path / "x", format="des", **options) as writer:
         writer.add(key, b"abc", label="in/a", **facts)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_force_into_a_folder_removes_other_shards(tmp_path: Path) -> None:
-    """A new data set over an old one: shards that it does not have go, with their sidecars; BigFiles stay."""
     for number, options in ((1, {"sidecar": True}), (2, {"force": True})):
         with shardcore.create(tmp_path / "set", format="des", folder=True, date="2026-11-03", **options) as writer:
             writer.add(str(number), b"x" * 20)
@@ -289,71 +248,8 @@ def test_force_into_a_folder_removes_other_shards(tmp_path: Path) -> None:
     assert len(writer.output.removed) == 2
 
 
-def plainly_read(data: bytes) -> dict[str, tuple[bytes, dict[str, Any]]]:
-    """A version 2 shard without BigFiles, read by a loop that knows nothing of ours."""
-    size = struct.unpack("<Q", data[-8:])[0]
-    assert (data[:8], data[-12:-8]) == (b"DES2\2\0\0\0", b"DESI")
-    at, end = len(data) - 12 - size, len(data) - 12
-    (count,) = struct.unpack_from("<I", data, at)
-    at, found = at + 4, {}
-    for _ in range(count):
-        (length,) = struct.unpack_from("<H", data, at)
-        uid = data[at + 2 : at + 2 + length].decode()
-        at += 2 + length
-        flags, start, stored, codec, again, plain, more = struct.unpack_from("<BQQBQQI", data, at)
-        at += 38
-        meta = json.loads(data[at : at + more] or "{}")
-        at += more
-        content = data[start : start + stored]
-        content = (bytes, zstandard.ZstdDecompressor().decompress, lz4.frame.decompress)[codec](content)
-        assert (flags, again, len(content)) == (0, stored, plain)
-        found[uid] = (content, meta)
-    assert at == end
-    return found
-
-
-@pytest.mark.parametrize("codec", ["none", "zstd", "lz4"])
-def test_an_independent_reader_reads_it(tmp_path: Path, codec: str) -> None:
-    """A plain loop with `struct` finds every uid, content and metadata, and every byte of the index."""
-    objects = {f"{name}-{n}": (name.encode() * n, {"n": n} if n % 2 else {}) for n in range(60) for name in "aż"}
-    with shardcore.create(tmp_path / "x.des", format="des", codec=codec) as writer:
-        for uid, (data, meta) in objects.items():
-            writer.add(uid, data, meta=meta)
-    assert plainly_read((tmp_path / "x.des").read_bytes()) == objects
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    objects=st.dictionaries(st.text(max_size=9), st.binary(max_size=80), max_size=9),
-    codec=st.sampled_from(["none", "zstd", "lz4"]),
-    threshold=st.sampled_from([0, 20, 1000]),
-    folder=st.booleans(),
-    sidecar=st.booleans(),
-)
-def test_the_plan_is_what_is_written(
-    tmp_path: Path, objects: dict[str, bytes], codec: str, threshold: int, folder: bool, sidecar: bool
-) -> None:
-    """Whatever is added: names, sizes and numbers of objects of the plan are those of the files."""
-    given_options: dict[str, Any] = {"codec": codec, "threshold": threshold, "sidecar": sidecar, "date": "2026-11-03"}
-    plans = []
-    with tempfile.TemporaryDirectory(dir=tmp_path) as place:
-        target = Path(place) / ("set" if folder else "x.des")
-        for plan in (True, False):
-            with shardcore.create(target, format="des", plan=plan, folder=folder, **given_options) as writer:
-                for uid, data in objects.items():
-                    writer.add(uid, data)
-                plans.append(writer.plan())
-                if folder and not objects:
-                    writer.abort()
-        root = target if folder else target.parent
-        told = [{root / file.name: (file.size, len(file.objects)) for file in plan.files} for plan in plans]
-        assert told[0] == told[1] == {file.path: (file.size, file.objects) for file in writer.written}
-        assert all(file.path.stat().st_size == file.size for file in writer.written)
-
-
 @pytest.mark.parametrize("suffix", ["", "/"])
 def test_bigfiles_that_are_left_are_counted(tmp_path: Path, suffix: str) -> None:
-    """Where a shard is replaced, BigFiles that it does not refer to any more stay, and are counted; others are not."""
     out = f"{tmp_path}/out{suffix}" if suffix else str(tmp_path / "out.des")
     options = {"threshold": 10} | ({"date": "2026-01-02"} if suffix else {})
     for name, size in (("kept", 100), ("gone", 200), ("gone too", 300), ("small", 5)):

@@ -78,7 +78,6 @@ def made_shard(seed: int, files: int, xorbs: int, chunks: int, *, key: bytes = b
 def _file_section(
     dice: np.random.Generator, files: int, chunks: int, hashes: HashArray, sizes: NDArray[Any], roots: HashArray
 ) -> tuple[bytes, HashArray]:
-    """Records of all files, and their hashes in the order of the records."""
     xorb = dice.integers(0, len(roots), files * 3)
     start = dice.integers(0, chunks - 6, files * 3)
     stop = start + dice.integers(1, 6, files * 3)
@@ -101,7 +100,6 @@ def _file_section(
 
 
 def _cas_section(chunks: int, stored: HashArray, sizes: NDArray[Any], roots: HashArray) -> tuple[bytes, HashArray]:
-    """Records of all xorbs, and the stored chunk hashes in their order."""
     blocks = np.zeros((len(roots), (1 + chunks) * RECORD_SIZE), np.uint8)
     per = sizes.reshape(-1, chunks)
     _put(blocks, 0, CAS_HEADER, cas_hash=roots, num_entries=chunks, num_bytes_in_cas=per.sum(axis=1))

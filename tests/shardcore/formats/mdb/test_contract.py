@@ -23,8 +23,6 @@ ABSENT = (
 
 
 class TestMdb(ShardContract):
-    """Shards of every flavour, with their xorbs at hand."""
-
     samples = (
         *sorted((DATA / "cas").glob("shard*/*.mdb")),
         *(DATA / "derived" / f"{name}.mdb" for name in ("keyed_reply", "upload_form")),
@@ -35,25 +33,17 @@ class TestMdb(ShardContract):
     find_ranges = 2
 
     def opened(self, where: Path | Source, **options: Any) -> Shard:
-        """Opens a sample with the xorbs of the folder beside it; a damaged one without any, to be quick."""
         alone = isinstance(where, Source) and where.folder is None
         return shardcore.open(where, xorbs=None if alone else DATA / "cas" / "xorbs", **options)
 
     def damaged(self, data: bytes, sample: Path) -> Source:
-        """Damaged bytes, with nothing beside them."""
         return BytesSource(data, sample.name)
 
 
 class TestMdbDataSet(DataSetContract):
-    """A cache folder, and a folder around one, with their xorbs at hand."""
-
     samples = (DATA / "cas" / "shard-cache", DATA / "cas")
     absent = ABSENT
-    alone = (
-        "Search every shard",
-        "Table key",
-    )
+    alone = ("Search every shard", "Table key")
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
-        """Opens a sample with the xorbs of the samples, wherever it was copied to."""
         return super().opened(where, xorbs=DATA / "cas" / "xorbs", **options)

@@ -9,7 +9,6 @@ DATA = Path(__file__).parents[3] / "data" / "mdb"
 
 
 def test_taking_everything_takes_the_files(tmp_path: Path) -> None:
-    """Xorbs and chunks are parts of the files: they are written only when their kind is asked for."""
     cache, xorbs = DATA / "cas" / "shard-cache", DATA / "cas" / "xorbs"
     assert run(["extract", str(cache), str(tmp_path / "files"), "--xorbs", str(xorbs)]) == 0
     assert len(list((tmp_path / "files").iterdir())) == 6 + 1

@@ -7,14 +7,11 @@ import json
 import pathlib
 import shutil
 import tracemalloc
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import shardcore
-from shardcore.cli.program import run
-from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.testing import check_explained
 from tests.hostile.mdb import shard as shard_of
 
@@ -26,7 +23,6 @@ CHUNK = "d2b73b95e11fcf65002840f7bf3593075f1345c245cc82dea8344202d5cd9eb7"
 
 
 def test_a_cache_folder_is_a_data_set() -> None:
-    """Its members are the shards, its objects theirs, and any key is found in whichever shard has it."""
     expected = json.loads((DATA / "expected.json").read_text())
     with shardcore.open(CACHE) as cache:
         assert isinstance(cache, shardcore.DataSet)
@@ -41,26 +37,11 @@ def test_a_cache_folder_is_a_data_set() -> None:
 
 
 def test_the_folder_around_the_cache_opens_it() -> None:
-    """A folder that has `shard-cache` stands for it."""
     with shardcore.open(DATA / "cas") as cache:
         assert cache.find(BETA).shard == "shard-cache/" + next(CACHE.glob("4605e746*")).name
 
 
-def test_traces_begin_with_the_members() -> None:
-    """The first step is the choice of shards; later spans name the shard or the xorb they lie in."""
-    with shardcore.open(CACHE) as cache:
-        trace = cache.trace(f"chunk:{CHUNK}")
-        assert trace.outcome == "found"
-        assert trace.steps[0].title == "Search every shard"
-        sources = {span.source[:9] for step in trace.steps for span in step.spans}
-        assert sources == {"4605e7461", "e74f6896f", "xorb:6d9a"}
-        assert cache.trace(f"chunk:{'5' * 64}").outcome == "absent"
-        with pytest.raises(shardcore.UsageError):
-            cache.trace("not a hash")
-
-
 def test_xorbs_of_a_cache_explain_themselves() -> None:
-    """The bytes of a xorb that a trace leads to have sections, a tree and an owner each."""
     with shardcore.open(CACHE) as cache:
         span = cache.trace(f"chunk:{CHUNK}").steps[-2].spans[1]
         path = cache.explain(span.start, span.source)
@@ -74,7 +55,6 @@ def test_xorbs_of_a_cache_explain_themselves() -> None:
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
-    """A folder of two good shards, three damaged ones and one file that is none, with the xorbs around."""
     folder = tmp_path / "shard-cache"
     shutil.copytree(CACHE, folder)
     shutil.copytree(DATA / "cas" / "xorbs", tmp_path / "xorbs")
@@ -85,13 +65,11 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def descriptors() -> int:
-    """How many descriptors this process has open."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
 def test_members_and_xorbs_hold_no_descriptors(mixed: Path) -> None:
-    """Whatever was opened, found, read and verified, good or damaged, nothing stays open for it."""
     before = descriptors()
     with shardcore.open(mixed) as cache:
         assert len(cache.read(cache.find(BETA))) == 204_000
@@ -106,19 +84,16 @@ def test_members_and_xorbs_hold_no_descriptors(mixed: Path) -> None:
 
 
 def test_what_is_no_shard_is_not_called_damaged(mixed: Path) -> None:
-    """A file without the tag is told to be no shard; one with it, and damaged, why it is not read."""
     with shardcore.open(mixed) as cache:
         assert isinstance(cache, shardcore.DataSet)
         cache.load_index()
         assert set(cache.unreadable) == {"header_version.mdb", "footer_size.mdb", "notes.mdb"}
         assert isinstance(cache.unreadable["notes.mdb"], shardcore.NotAShard)
         assert isinstance(cache.unreadable["footer_size.mdb"], shardcore.FormatError)
-        messages = [f.message for f in cache.verify("structure").findings if f.code == "mdb.unreadable"]
-        assert any("notes.mdb: not an MDB shard" in message for message in messages)
+        assert "mdb.unreadable" in {f.code for f in cache.verify("structure").findings}
 
 
 def test_a_file_that_is_no_shard_leaves_absence_open(tmp_path: Path) -> None:
-    """It may have been one: keys in the other shards are found, and what is in none of them is not proven absent."""
     for path in CACHE.iterdir():
         shutil.copy(path, tmp_path / path.name)
     (tmp_path / "notes.mdb").write_text("no shard at all")
@@ -126,52 +101,9 @@ def test_a_file_that_is_no_shard_leaves_absence_open(tmp_path: Path) -> None:
         assert cache.find(BETA).key == BETA
         trace = cache.trace("5" * 64)
         assert trace.outcome == "damaged"
-        assert trace.steps[-1].text.startswith("notes.mdb: not an MDB shard")
-
-
-def test_nothing_silently_says_that_there_are_no_objects(capsys: pytest.CaptureFixture[str]) -> None:
-    """Before the index is loaded the number of objects is not known; whoever asks for it gets the right one."""
-    with shardcore.open(CACHE) as cache:
-        assert cache.declared_objects is None
-        assert cache.listing is None
-        assert len(cache.objects.keys[:]) == len(cache.objects) == 6 + 2 + 13
-        assert cache.declared_objects == len(cache.listing or ()) == 6 + 2 + 13
-    assert run(["info", str(CACHE), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["objects"] is None
-    assert run(["info", str(CACHE), "--count", "--json"]) == 0
-    counted = json.loads(capsys.readouterr().out)["objects"]
-    assert run(["ls", str(CACHE), "--json"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == counted == 6 + 2 + 13
-
-
-def test_a_key_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many shards are asked, the text of a key is read once."""
-    parsed: Counter[str] = Counter()
-    parse = MdbLookup.parse
-
-    def counted(text: str) -> MdbKey:
-        parsed[text] += 1
-        return parse(text)
-
-    monkeypatch.setattr(MdbLookup, "parse", staticmethod(counted))
-    with shardcore.open(CACHE) as cache:
-        cache.find(BETA)
-        assert cache.trace(f"chunk:{'5' * 64}").outcome == "absent"
-    assert set(parsed.values()) == {1}
-
-
-def test_rows_of_nodes_are_those_of_the_data_set() -> None:
-    """A byte of a member leads to its object among all objects."""
-    with shardcore.open(CACHE) as cache:
-        cache.load_index()
-        for row in range(len(cache.objects)):
-            ref = cache.objects.ref(row)
-            path = cache.explain(ref.spans[0].start, ref.spans[0].source)
-            assert [node.row for node in path if node.row is not None][-1] == row
 
 
 def test_an_open_member_takes_little_memory(tmp_path: Path) -> None:
-    """Folders of very many shards are opened: what is kept of each shard is bounded."""
     count, small = 300, tmp_path / "s"
     small.mkdir()
     for number in range(count):

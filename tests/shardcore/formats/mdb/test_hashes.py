@@ -22,13 +22,13 @@ from shardcore.formats.mdb.hashes import (
     shard_name,
 )
 
+DATA = Path(__file__).parents[3] / "data" / "mdb"
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
 PAIR_SIZES = np.array([3, 4], dtype=np.uint64)
 KEY = bytes(range(1, 33))
 
 
 def test_file_hash_vectors() -> None:
-    """Files of two chunks, one chunk and 24 declared chunks have the published hashes."""
     assert to_text(file_hash(PAIR, PAIR_SIZES)) == "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
     assert (
         to_text(file_hash(PAIR[:1], PAIR_SIZES[:1]))
@@ -42,12 +42,11 @@ def test_file_hash_vectors() -> None:
 
 
 def test_file_hash_of_an_empty_file() -> None:
-    """An empty file has the zero hash: there is no last step over a root that does not exist."""
+    """There is no last step over a root that does not exist."""
     assert file_hash(PAIR[:0], PAIR_SIZES[:0]) == ZERO
 
 
 def test_many_file_hashes() -> None:
-    """Files one after the other, empty ones between, hash as each does alone."""
     rows, sizes = np.concatenate([PAIR, PAIR[:1]]), np.array([3, 4, 3], dtype=np.uint64)
     texts = to_texts(file_hashes(rows, sizes, np.array([0, 0, 2, 2, 3, 3])))
     assert texts == [
@@ -60,7 +59,6 @@ def test_many_file_hashes() -> None:
 
 
 def test_range_hash_vectors() -> None:
-    """Range hashes of two chunks and of one are the published ones, alone and many at once."""
     both, one = (
         "a9b08e00248d3a780e7549361f1be6049c0fe4ec856eb1b30b01a53a03ea2f4d",
         "d7586bf505d8886dacb19b302c04c9be061198b1ee2de942618a7f8b30e1b74b",
@@ -71,7 +69,6 @@ def test_range_hash_vectors() -> None:
 
 
 def test_hmac_vector() -> None:
-    """A chunk hash under a key is the published one, alone and many at once; the zero key changes nothing."""
     text = "04fb1e2ded9f0265d73fe6e663f4235ce662265af5f5f52bba527fac763834b0"
     assert to_text(protect(KEY, chunk_hash(b"abc"))) == text
     assert to_texts(protect_many(KEY, PAIR))[0] == text
@@ -80,7 +77,6 @@ def test_hmac_vector() -> None:
 
 
 def test_sha256_field_vector() -> None:
-    """The stored SHA-256 is the digest with each 8-byte group reversed, and prints as the ordinary digest."""
     digest = hashlib.sha256(b"abc").hexdigest()
     field = sha256_field(digest)
     assert field.hex() == "eacf018fbf1678ba2322ae5dde4041419c7a1796a36103b0ad1500f261ff10b4"
@@ -89,9 +85,8 @@ def test_sha256_field_vector() -> None:
         sha256_field(digest[:-2])
 
 
-def test_shard_name_of_real_shards(mdb_data: Path) -> None:
-    """Every shard that hf-xet wrote carries the name that its bytes give, in one piece or several."""
-    paths = sorted((mdb_data / "cas").glob("shard*/*.mdb"))
+def test_shard_name_of_real_shards() -> None:
+    paths = sorted((DATA / "cas").glob("shard*/*.mdb"))
     assert len(paths) == 4
     for path in paths:
         data = path.read_bytes()
@@ -99,7 +94,6 @@ def test_shard_name_of_real_shards(mdb_data: Path) -> None:
 
 
 def test_no_files_at_all() -> None:
-    """No file and no range give no hashes."""
     none = PAIR[:0]
     assert len(file_hashes(none, PAIR_SIZES[:0], np.array([0]))) == 0
     assert len(range_hashes(none, np.array([0]))) == 0

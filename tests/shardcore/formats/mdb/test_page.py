@@ -14,14 +14,11 @@ SHARDS = Path(__file__).parents[3] / "data" / "mdb" / "cas" / "shard-cache"
 
 
 class TestMdbPage(PageContract):
-    """`docs/formats/mdb.md`."""
-
     page: ClassVar = PAGE
     layouts: ClassVar = {found.name: found for found in vars(layout).values() if isinstance(found, Record)}
 
 
 def test_the_worked_example_is_that_of_the_file() -> None:
-    """The bytes on the page stand in the file where the page says, and the lookup takes the steps it tells."""
     text = PAGE.read_text().partition("## 9. Worked example")[2]
     (path,) = SHARDS.glob("4605e746*.mdb")
     data = path.read_bytes()

@@ -18,13 +18,11 @@ PLAIN = next(path for path in (DATA / "cas" / "shard-cache").iterdir() if path.n
 
 
 def listed(name: str) -> dict[str, str]:
-    """The footer of a sample, as it was listed when it was made."""
     footer: dict[str, str] = next(shard for shard in LISTED if shard["path"] == name)["footer"]
     return footer
 
 
 def rekeyed(path: Path, out: Path, **options: str) -> bytes:
-    """The bytes of a shard anew."""
     with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
         assert isinstance(shard, MdbShard)
         (written,) = rekey(shard, out, **options)  # type: ignore[arg-type]
@@ -33,7 +31,6 @@ def rekeyed(path: Path, out: Path, **options: str) -> bytes:
 
 
 def test_the_keyed_sample_byte_by_byte(tmp_path: Path) -> None:
-    """The full sample under the key of the keyed one, with its expiry, is the keyed one."""
     wanted = listed("derived/keyed_full.mdb")
     options = {"key": str(wanted["chunk_hash_hmac_key"]), "expiry": str(wanted["shard_key_expiry"])}
     assert rekeyed(PLAIN, tmp_path / "k.mdb", **options) == (DATA / "derived" / "keyed_full.mdb").read_bytes()
@@ -41,7 +38,6 @@ def test_the_keyed_sample_byte_by_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((DATA / "cas").glob("shard*/*.mdb")), ids=lambda path: path.name[:8])
 def test_every_chunk_is_found_under_the_key(tmp_path: Path, path: Path) -> None:
-    """Files and xorbs keep their hashes, chunks are found by their plain ones, and all verifies."""
     rekeyed(path, tmp_path / "k.mdb", key="01" * 32, expiry="2100-01-01")
     with (
         shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as plain,
@@ -56,7 +52,6 @@ def test_every_chunk_is_found_under_the_key(tmp_path: Path, path: Path) -> None:
 
 
 def test_only_the_expiry(tmp_path: Path) -> None:
-    """Without a key only eight bytes of the footer change; `none` is for ever in a shard with tables."""
     plain = PLAIN.read_bytes()
     for expiry, value in (("2100-01-01", 4102444800), ("none", 2**64 - 1)):
         out = tmp_path / f"{expiry}.mdb"
@@ -74,23 +69,17 @@ def test_only_the_expiry(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, name: str, options: dict[str, str], message: str) -> None:
-    """A shard with a key, without a footer or with damage is refused, and nothing is written."""
     with pytest.raises(shardcore.ShardError, match=message):
         rekeyed(DATA / name, tmp_path / "k.mdb", **options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_writes_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`shardcore rekey` writes what the function writes, tells it, and knows two options."""
+def test_the_command_writes_the_same(tmp_path: Path) -> None:
     wanted = listed("derived/keyed_full.mdb")
     options = ["-O", f"key={wanted['chunk_hash_hmac_key']}", "-O", f"expiry={wanted['shard_key_expiry']}"]
     out = tmp_path / "k.mdb"
     assert run(["rekey", str(PLAIN), str(out), *options, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["path"], told["size"]) == (str(out), out.stat().st_size)
     assert out.read_bytes() == (DATA / "derived" / "keyed_full.mdb").read_bytes()
     assert run(["rekey", str(PLAIN), str(out), *options]) == 2
-    assert "exists already" in capsys.readouterr().err
     assert run(["rekey", str(PLAIN), str(tmp_path / "other.mdb"), "-O", "seed=1"]) == 2
-    assert "rekey takes key, expiry" in capsys.readouterr().err
     assert not (tmp_path / "other.mdb").exists()

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.program import run
 from shardcore.codecs.xet import xorb_builder as xet_packing
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
@@ -38,24 +37,19 @@ KEY = bytes(range(1, 33)).hex()
 
 
 def contents() -> list[bytes]:
-    """Files of one chunk each, one of them empty."""
     found = [b"", b"a", b"text " * 900, np.arange(1500, dtype="<f4").tobytes(), bytes(8192)]
     return found + [random.Random(n).randbytes(20 * n) for n in range(1, 4)]
 
 
 class TestMdbWriterContract(WriterContract):
-    """The contract of every writer."""
-
     format: ClassVar = "mdb"
     suffix: ClassVar = ".mdb"
     keyless: ClassVar = True
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        """Files of one chunk each."""
         return [(None, data) for data in contents()]
 
     def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
-        """Extract the files, then pack with the manifest of that: the same files, each with the same SHA-256."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             keys = self.fill(writer)
@@ -74,17 +68,13 @@ class TestMdbWriterContract(WriterContract):
 
 
 class TestMdbStoreContract(TestMdbWriterContract):
-    """The contract, for a store in a folder."""
-
     suffix: ClassVar = "/"
     options: ClassVar = {"key": KEY, "created": "1700000000"}
 
     def opened(self, target: Path, writer: Any = None) -> Shard:
-        """What was written, opened."""
         return shardcore.open(target, format="mdb")
 
     def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
-        """A store becomes a shard, and the other way round."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             keys = self.fill(writer)
@@ -99,7 +89,6 @@ class TestMdbStoreContract(TestMdbWriterContract):
 
 
 def shard_of_the_sheet(form: str, facts: FooterValues = EMPTY_FOOTER) -> bytes:
-    """One file `abcdefg` as one xorb of the chunks `abc` and `defg`."""
     packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), FileCollector()
     for chunk in (b"abc", b"defg"):
         found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
@@ -116,7 +105,6 @@ def shard_of_the_sheet(form: str, facts: FooterValues = EMPTY_FOOTER) -> bytes:
     ids=["full", "upload"],
 )
 def test_the_worked_example(form: str, size: int, name: str) -> None:
-    """Size and hash are those of what the reference writes for the same file."""
     data = shard_of_the_sheet(form)
     assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
 
@@ -131,7 +119,6 @@ def test_the_worked_example(form: str, size: int, name: str) -> None:
     ids=["full", "minimal", "upload"],
 )
 def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> None:
-    """Without files every form has the bytes that the reference writes."""
     with shardcore.create(tmp_path / "out.mdb", format="mdb", form=form):
         pass
     data = (tmp_path / "out.mdb").read_bytes()
@@ -140,7 +127,6 @@ def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> 
 
 
 def recipes_of(path: Path) -> tuple[Recipes, FooterValues]:
-    """What a shard of the reference says, out of order."""
     with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
         assert isinstance(shard, MdbShard)
         index = shard.file.load()
@@ -161,21 +147,18 @@ def recipes_of(path: Path) -> tuple[Recipes, FooterValues]:
 
 @pytest.mark.parametrize("path", sorted((DATA / "cas").glob("shard*/*.mdb")), ids=lambda path: path.name[:8])
 def test_shards_of_the_reference_are_written_again(path: Path) -> None:
-    """What a shard says, with the times in its footer, gives its bytes again: full and minimal."""
     recipes, facts = recipes_of(path)
     form = "full" if path.parent.name == "shard-cache" else "minimal"
     assert build(recipes, form, facts) == path.read_bytes()
 
 
 def write(target: Path | str, files: list[bytes], **options: Any) -> list[str]:
-    """Writes files; returns their hashes."""
     with shardcore.create(target, format="mdb", **options) as writer:
         return [writer.add(None, data) for data in files]
 
 
 @pytest.mark.parametrize("form", ["full", "minimal", "upload"])
 def test_files_share_chunks(tmp_path: Path, form: str) -> None:
-    """A stretch that two files have is stored once, a file that comes twice is listed once; all is found and read."""
     dice = random.Random(1)
     shared = dice.randbytes(600_000)
     files = [shared, dice.randbytes(50_000) + shared + b"end", shared, bytes(400_000), b"", b""]
@@ -200,7 +183,6 @@ def test_files_share_chunks(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.thorough
 def test_xorbs_are_cut_at_their_limits(tmp_path: Path) -> None:
-    """More than 8,192 chunks, or 64 MiB, take several xorbs; plan and files agree."""
     with shardcore.create(tmp_path / "out.mdb", format="mdb", compression="none") as writer:
         for number in range(8200):
             writer.add(None, b"%d" % number)
@@ -219,7 +201,6 @@ def test_xorbs_are_cut_at_their_limits(tmp_path: Path) -> None:
 
 
 def test_key_expiry_and_creation(tmp_path: Path) -> None:
-    """Chunk hashes are stored under the key, hashes of files and xorbs are plain; times stand in the footer."""
     files = [random.Random(1).randbytes(300_000), b"small"]
     for form in ("full", "minimal"):
         path = tmp_path / f"{form}.mdb"
@@ -239,7 +220,6 @@ def test_key_expiry_and_creation(tmp_path: Path) -> None:
 
 
 def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
-    """`xorbs=DIR`: the xorbs lie there, those that are there already stay, and the result is verified with them."""
     xorbs = tmp_path / "elsewhere"
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.bin").write_bytes(random.Random(1).randbytes(200_000))
@@ -261,7 +241,7 @@ def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
 
 
 def test_contents_are_read_back_where_a_xorb_was_there_already(tmp_path: Path) -> None:
-    """A xorb that stays was compared with nothing when it was written: damage in it is reported."""
+    """A xorb that stays is compared with nothing when it is written."""
     source, xorbs = tmp_path / "a.bin", tmp_path / "xorbs"
     source.write_bytes(random.Random(1).randbytes(200_000))
     first = pack("mdb", tmp_path / "0.mdb", [source], verify=Depth.CONTENT)
@@ -277,14 +257,12 @@ def test_contents_are_read_back_where_a_xorb_was_there_already(tmp_path: Path) -
 
 
 def test_a_chunk_that_does_not_decompress_to_itself_is_stored_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each frame of the LZ4 library is decompressed before it is written."""
     assert write_chunk(Scheme.LZ4, bytes(1000))[0] is Scheme.LZ4
     monkeypatch.setattr(lz4.frame, "decompress", lambda frame: b"other")
     assert write_chunk(Scheme.LZ4, bytes(1000)) == (Scheme.NONE, bytes(1000))
 
 
 def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> None:
-    """The folder of xorbs is swept, too; nothing else in it is touched."""
     xorbs = tmp_path / "xorbs"
     xorbs.mkdir()
     for name in (".default.xorb.0123456789ab-7.part", ".other.0123456789ab-7.part", "default.mine"):
@@ -309,20 +287,17 @@ def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> No
     ],
 )
 def test_options_are_checked(options: dict[str, str], message: str) -> None:
-    """Keys, times and forms that cannot be are refused before anything is read."""
     with pytest.raises(shardcore.UsageError, match=message):
         shardcore.create(None, format="mdb", **options)
 
 
 def test_a_store_has_its_own_places(tmp_path: Path) -> None:
-    """In a store neither form nor xorbs can be chosen."""
     for options in ({"form": "full"}, {"xorbs": "x"}):
         with pytest.raises(shardcore.UsageError, match="a store has a full and a minimal shard"):
             shardcore.create(tmp_path / "cas", format="mdb", folder=True, **options)
 
 
 def test_a_store_has_several_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is too much for one shard is put into several; every file is found and read, and planned is written."""
     monkeypatch.setattr(mdb_writer, "MAX_SHARD_SIZE", 4000)
     monkeypatch.setattr(xet_packing, "MAX_CHUNKS", 7)
     files = [b"", *(random.Random(n).randbytes(50 * n) for n in range(1, 30)), random.Random(1).randbytes(500_000)]
@@ -351,7 +326,6 @@ def test_a_store_has_several_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def manifest_of(folder: Path, files: list[bytes]) -> Path:
-    """A manifest of contents."""
     for number, data in enumerate(files):
         (folder / f"in{number}").write_bytes(data)
     lines = [json.dumps({"path": f"in{number}"}) for number in range(len(files))]
@@ -360,7 +334,6 @@ def manifest_of(folder: Path, files: list[bytes]) -> Path:
 
 
 def test_force_into_a_store(tmp_path: Path) -> None:
-    """Shards that the new plan does not have go last; xorbs stay and are told; what stays the same is not touched."""
     store = tmp_path / "store"
     pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"one"]))
     again = pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"one"]), force=True)
@@ -374,28 +347,3 @@ def test_force_into_a_store(tmp_path: Path) -> None:
     (note,) = done.notes
     assert "xet/xorbs/xorbs: kept 2 xorbs that this store no longer uses, as other shards may" in note
     assert len([path for path in store.rglob("*") if path.is_file()]) == 5
-
-
-def test_the_command_packs_and_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`shardcore pack mdb` writes the shard and its xorb; `--plan` says the same sizes before."""
-    (tmp_path / "a.bin").write_bytes(b"hello " * 5000)
-    out = tmp_path / "out.mdb"
-    command = [
-        "pack",
-        "mdb",
-        str(out),
-        str(tmp_path / "a.bin"),
-        "-O",
-        "form=minimal",
-        "-O",
-        "compression=lz4",
-        "--json",
-    ]
-    assert run([*command, "--plan"]) == 0
-    planned = json.loads(capsys.readouterr().out)
-    assert not out.exists()
-    assert run(command) == 0
-    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert planned["exact"]
-    assert [file["size"] for file in planned["files"]] == [file["size"] for file in written]
-    assert [Path(file["path"]).name[:8] for file in written] == ["default.", "out.mdb"]

@@ -17,7 +17,6 @@ Rows = list[tuple[int, bytes]]
 
 
 def random_spec(dice: random.Random) -> dict[str, Any]:
-    """A sharding object that cloud-volume and tensorstore both take, to write and to read."""
     return {
         "@type": "neuroglancer_uint64_sharded_v1",
         "preshift_bits": dice.choice([0, 0, 1, 6, 20]),
@@ -30,15 +29,11 @@ def random_spec(dice: random.Random) -> dict[str, Any]:
 
 
 def random_rows(keys: list[int], rng: random.Random) -> Rows:
-    """Keys with values of 1 to 60 random bytes."""
     return [(key, rng.randbytes(rng.randint(1, 60))) for key in keys]
 
 
 def build(spec: ShardingSpec, rows: Rows, *, in_given_order: bool = False) -> dict[str, bytes]:
-    """Shard files by name: each minishard's values, then its index.
-
-    Values lie in the order of their keys, or as given; the index lists ascending keys either way.
-    """
+    """Return shard files by name, with values in the order of their keys, or as given; indices list ascending keys."""
     shards: dict[int, dict[int, Rows]] = defaultdict(lambda: defaultdict(list))
     for key, value in rows:
         place = spec.place(key)

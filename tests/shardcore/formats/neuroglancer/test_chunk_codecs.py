@@ -35,26 +35,22 @@ LABELS = np.where(X < 8, 7, np.where(Y < 8, X // 14, X + 100 * Y + 10_000 * Z)).
 
 
 def labels_layout(dtype: str = "<u8", channels: int = 1) -> ArrayLayout:
-    """The layout of `LABELS`."""
     kind = np.dtype(dtype)
     return ArrayLayout(kind, (*SHAPE, channels), "F", encoding="compressed_segmentation", block=BLOCK)
 
 
 def encoded(labels: NDArray[Any]) -> bytes:
-    """A chunk of one channel."""
     data: bytes = compressed_segmentation.compress(np.asfortranarray(labels), block_size=BLOCK, order="F")
     return data
 
 
 def joined(*labels: NDArray[Any]) -> bytes:
-    """A chunk of several channels."""
     bodies = [encoded(one)[4:] for one in labels]
     starts = np.cumsum([len(bodies), *(len(body) // 4 for body in bodies)])[:-1]
     return starts.astype("<u4").tobytes() + b"".join(bodies)
 
 
 def picture(format: str, pixels: NDArray[Any]) -> bytes:
-    """A picture of some pixels."""
     target = io.BytesIO()
     Image.fromarray(pixels).save(target, format)
     return target.getvalue()
@@ -63,7 +59,6 @@ def picture(format: str, pixels: NDArray[Any]) -> bytes:
 @pytest.mark.parametrize("dtype", ["<u4", "<u8"])
 @pytest.mark.parametrize("isolated", [False, True])
 def test_segmentations(dtype: str, isolated: bool) -> None:
-    """Labels of one and two channels come back, in this process and in one of their own."""
     labels = LABELS.astype(dtype)
     with IsolatedDecoder() as worker:
         for channels in ([labels], [labels, labels + 1]):
@@ -77,7 +72,6 @@ def test_segmentations(dtype: str, isolated: bool) -> None:
 @pytest.mark.parametrize("format", ["PNG", "JPEG"])
 @pytest.mark.parametrize(("columns", "channels"), [(6, 1), (6, 3), (30, 1), (1, 1)])
 def test_pictures_have_any_width(format: str, columns: int, channels: int) -> None:
-    """A picture has the voxels row by row, whatever its width."""
     shape = (6, 5, 4)
     pixels = (np.arange(np.prod(shape) * channels) // 2 % 256).astype(np.uint8).reshape(-1, columns, channels)
     data = picture(format, pixels[:, :, 0] if channels == 1 else pixels)
@@ -110,7 +104,6 @@ def deep_png(pixels: NDArray[Any]) -> bytes:
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_pictures_of_16_bits_keep_them(channels: int, isolated: bool) -> None:
-    """Whatever the number of channels, no bit is lost."""
     pixels = np.random.default_rng(3).integers(0, 1 << 16, (8, 5, channels)).astype(np.uint16)
     layout = ArrayLayout(np.dtype("<u2"), (5, 4, 2, channels), "F", encoding="png")
     with IsolatedDecoder() as worker:
@@ -119,7 +112,6 @@ def test_pictures_of_16_bits_keep_them(channels: int, isolated: bool) -> None:
 
 
 def test_wrong_pictures_are_refused() -> None:
-    """Other channels, types and formats than the volume has are errors; unknown encodings are named."""
     layout = ArrayLayout(np.dtype("|u1"), (4, 4, 1, 1), "F", encoding="png")
     with pytest.raises(FormatError, match="channel"):
         decode_chunk(layout, picture("PNG", np.zeros((4, 4, 3), np.uint8)))
@@ -137,7 +129,7 @@ def test_wrong_pictures_are_refused() -> None:
 
 
 def test_a_label_has_its_bytes() -> None:
-    """Changing the table entry of a voxel changes that voxel, and voxels with its label alone."""
+    """Changing the table entry of a voxel changes voxels with its label alone."""
     layout, data = labels_layout(), encoded(LABELS)
     for index in [(0, 0, 0, 0), (19, 16, 8, 0), (9, 3, 5, 0), (15, 7, 3, 0), (13, 12, 6, 0)]:
         spans = voxel_spans(data, layout, index)
@@ -150,7 +142,7 @@ def test_a_label_has_its_bytes() -> None:
 
 
 def test_a_voxel_has_its_bits() -> None:
-    """Changing the bits of a voxel changes that voxel alone, or those that share its byte."""
+    """Changing the bits of a voxel changes that voxel alone."""
     layout, data = labels_layout(), encoded(LABELS)
     raw, before = decode_chunk(layout, data)
     for index in [(19, 16, 8, 0), (9, 12, 5, 0), (15, 8, 3, 0)]:
@@ -165,7 +157,6 @@ def test_a_voxel_has_its_bits() -> None:
 
 
 def test_parts_are_the_blocks() -> None:
-    """The parts tile the voxels; each is stored as the values of its block, and found by them."""
     layout, data = labels_layout("<u8", 2), joined(LABELS, LABELS + 1)
     stored = Span("a", 1000, 1000 + len(data))
     parts = chunk_parts(layout, ContentPart(0, len(data), stored), lambda: data)
@@ -200,7 +191,7 @@ def test_parts_are_the_blocks() -> None:
     ],
 )
 def test_wild_offsets_are_named(at: int, value: int, message: str) -> None:
-    """An offset or number of bits that leads outside is an error with its place."""
+    """An offset or number of bits that points outside is an error with its location."""
     data = bytearray(encoded(LABELS))
     data[at : at + 4] = value.to_bytes(4, "little")
     with pytest.raises(FormatError, match=message) as caught:
@@ -210,7 +201,6 @@ def test_wild_offsets_are_named(at: int, value: int, message: str) -> None:
 
 
 def test_damaged_segmentations_raise_only_errors_of_shards() -> None:
-    """Whatever is changed in a chunk, it is decoded, or a FormatError."""
     chance, data, layout = random.Random(3), encoded(LABELS), labels_layout()
     for _ in range(500):
         changed = bytearray(data)
@@ -226,7 +216,6 @@ def test_damaged_segmentations_raise_only_errors_of_shards() -> None:
 
 
 def test_costs_of_wide_blocks_are_bounded() -> None:
-    """Blocks that are much larger than the chunk are refused before their values are looked at."""
     shape, encoding = (1, 1, 1 << 17, 1), "compressed_segmentation"
     layout = ArrayLayout(np.dtype("<u8"), shape, "F", encoding=encoding, block=(256, 256, 1))
     header = np.zeros((1 << 17, 2), "<u4")
@@ -237,7 +226,6 @@ def test_costs_of_wide_blocks_are_bounded() -> None:
 
 
 def test_shards_decode_their_chunks(tmp_path: Path) -> None:
-    """`array`, `content` and `content_span` of a data set work with the decoded voxels of a chunk."""
     size = {"size": list(SHAPE), "chunk_sizes": [list(SHAPE)], "voxel_offset": [0, 0, 0], "resolution": [4, 4, 40]}
     spec = {
         "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
@@ -257,8 +245,6 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             np.testing.assert_array_equal(shard.array(ref)[..., 0], LABELS)
             found = shardcore.content(shard, ref)
             assert isinstance(found, shardcore.ArrayContent)
-            assert (found.complete, found.encoding, found.stored_size) == (True, block["encoding"], ref.size)
-            assert (found.layout.units, found.layout.resolution) == (("nm", "nm", "nm", ""), (4, 4, 40, 1))
             np.testing.assert_array_equal(found.array[..., 0], LABELS)
             span = shardcore.content_span(shard, ref, *found.layout.bytes_of((9, 3, 5, 0)))
             stored = ref.spans[0]
@@ -266,11 +252,6 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             assert span.source == stored.source
             values = voxel_spans(shard.read(ref), shard.array_layout(ref) or found.layout, (9, 3, 5, 0)).values
             assert (span.start - stored.start, span.stop - stored.start) == values
-        # With `isolated`, one process decodes; it ends with the shard, and nothing starts another one then.
         with shardcore.open(where, isolated=True) as shard:
             np.testing.assert_array_equal(shard.array(0)[..., 0], LABELS)
-            assert [one.name for one in multiprocessing.active_children()] == ["decoder"]
-            decoder, data = shard.decoder, shard.read(ref)
         assert multiprocessing.active_children() == []
-        with pytest.raises(ShardError, match="closed"):
-            decode_chunk(labels_layout(), data, decoder=decoder)

@@ -18,15 +18,13 @@ SAMPLES = sorted(
 
 
 class TestSmallShards(ShardContract):
-    """The contract over the smaller samples, which are cut at every length."""
-
     samples = tuple(path for path in SAMPLES if path.stat().st_size < EVERY_LENGTH)
     absent = ("18446744073709551613", "4611686018427387905")
     open_ranges = 1
     find_ranges = 1
 
     def test_well_formed_samples_verify(self, sample: Path) -> None:
-        """The only errors are contents: many samples have other bytes where their info states skeletons or Draco."""
+        """Many samples have other bytes where their info states skeletons or Draco."""
         with self.opened(sample) as shard:
             assert shard.verify("index").ok
             errors = {one.code for one in shard.verify().findings if one.severity is Severity.ERROR}
@@ -34,21 +32,16 @@ class TestSmallShards(ShardContract):
 
 
 class TestShards(TestSmallShards):
-    """The contract over the other samples."""
-
     samples = tuple(path for path in SAMPLES if path.stat().st_size >= EVERY_LENGTH)
     alone = ("Specification", "Drop low bits", "Hash", "Split")  # where the specification is inferred from the bytes
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
-        """Cutting the file at any 31st length gives a `ShardError`, or a shard that can still be looked at."""
         data = sample.read_bytes()
         for cut in sampled(range(0, len(data), 31), rounds(self.cuts, self.quick_cuts), full=False):
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
 
 
 class TestDataSets(DataSetContract):
-    """The contract over folders of shards: every kind of key space, both writers, the split form."""
-
     samples = tuple(
         DATA / name
         for name in (
@@ -65,13 +58,10 @@ class TestDataSets(DataSetContract):
 
 
 class TestScales(DataSetContract):
-    """The contract over the scales of a volume, whose info lies above them."""
-
     samples = (DATA / "volume" / "4_4_40", DATA / "volume" / "8_8_80")
     absent = TestSmallShards.absent
 
     def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
-        """As everywhere; the info above the copy names it."""
         text = (DATA / "volume" / "info").read_text()
         (tmp_path / "info").write_text(text.replace(sample.name, "copy"))
         super().test_no_member_keeps_a_descriptor(sample, tmp_path)

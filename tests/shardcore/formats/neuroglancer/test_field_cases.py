@@ -18,7 +18,6 @@ CASES = Path(__file__).parents[3] / "data" / "cases"
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    """The JSON value that a command prints."""
     assert run([*words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -41,7 +40,6 @@ ANNOTATIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 def test_annotations_are_shown_as_stored(
     folder: str, key: str, right: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Values are those that are stored, integers are integers, in JSON and in the text for people."""
     found = told(capsys, "show", str(CASES / folder), key)
     row = found["rows"][0]
     assert {name: row[name] for name in right} == right
@@ -55,7 +53,6 @@ def test_annotations_are_shown_as_stored(
 
 
 def test_one_file_per_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """The info names all key spaces, sharded or not; each is listed, shown, extracted and checked."""
     partly, shnull = str(CASES / "07-one-file-per-object/partly"), str(CASES / "07-one-file-per-object/shnull")
     fields = told(capsys, "info", partly)["fields"]
     assert {name for name in fields if name.startswith("key_spaces.")} == {
@@ -71,7 +68,6 @@ def test_one_file_per_object(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_damaged_files_are_found(tmp_path: Path) -> None:
-    """A skeleton that is cut is an error, an odd name is no object."""
     copy = shutil.copytree(CASES / "07-one-file-per-object/shnull", tmp_path / "copy")
     (copy / "60").write_bytes((copy / "59").read_bytes()[:-1])
     (copy / "061").write_bytes(b"")
@@ -80,7 +76,6 @@ def test_damaged_files_are_found(tmp_path: Path) -> None:
 
 
 def test_a_skeleton_info_without_type_is_read() -> None:
-    """Vertex attributes are those of skeletons; that the type is missing is a warning."""
     with shardcore.open(CASES / "08-skeleton-info-without-type/notype") as found:
         assert found.objects.keys[:] == ["1"]
         assert shardcore.content(found, found.find("1")).kind == "skeleton"
@@ -90,7 +85,6 @@ def test_a_skeleton_info_without_type_is_read() -> None:
 
 
 def test_a_key_beside_the_info_is_opened_with_consent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A key with `..` opens a folder beside that of the info, once you agreed to it; nothing further, and no link."""
     root = shutil.copytree(CASES / "10-key-with-dotdot/dotdot", tmp_path / "dotdot")
     inside, place = root / "x", str(root / "s0")
     for where in (inside, inside / ".." / "s0"):

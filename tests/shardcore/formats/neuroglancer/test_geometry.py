@@ -52,7 +52,6 @@ def row(number: int) -> bytes:
 
 
 def manifest() -> MeshManifest:
-    """Two levels: two fragments, then one."""
     return MeshManifest(
         (4.0, 4.0, 8.0),
         (1.0, 2.0, 3.0),
@@ -64,7 +63,6 @@ def manifest() -> MeshManifest:
 
 
 def test_fragments_have_bytes_and_boxes() -> None:
-    """Fragments lie in front of the manifest, the finest level first; boxes are in the model, after the transform."""
     data = write_manifest(manifest())
     layout = mesh_layout(MESH_INFO, data, Span("", 100, 100 + len(data)), 32)
     assert layout.stored == Span("", 63, 100)
@@ -80,7 +78,6 @@ def test_fragments_have_bytes_and_boxes() -> None:
 
 
 def test_vertices_are_placed_by_the_formula() -> None:
-    """Origin, offset of the level, cell and quantised position give the stored point; the transform the model's."""
     data = write_manifest(manifest())
     layout = mesh_layout(MESH_INFO, data, Span("", 100, 100 + len(data)), 32)
     ends = np.array([[0, 0, 0], [1023, 1023, 1023]], np.float32)
@@ -99,21 +96,18 @@ def test_vertices_are_placed_by_the_formula() -> None:
     ],
 )
 def test_a_wrong_info_of_meshes_is_named(info: dict[str, Any], match: str) -> None:
-    """The member that is wrong is in the message."""
     data = write_manifest(manifest())
     with pytest.raises(FormatError, match=match):
         mesh_layout(MESH_INFO | info, data, Span("", 100, 100 + len(data)), 32)
 
 
 def test_fragments_that_do_not_fit_are_an_error() -> None:
-    """A manifest whose fragments would begin within the shard index is damaged."""
     data = write_manifest(manifest())
     with pytest.raises(FormatError, match="do not fit"):
         mesh_layout(MESH_INFO, data, Span("", 60, 60 + len(data)), 32)
 
 
 def test_a_skeleton_is_read_as_the_page_says() -> None:
-    """Vertices in the model, edges, attributes by their types; the first byte of each is stated."""
     found = skeleton(SKELETON_INFO, SKELETON)
     assert found.vertices.tolist() == [[1, 2, 3], [11, 2, 3], [11, 12, 3]]
     assert found.edges.tolist() == [[0, 1], [1, 2]]
@@ -124,13 +118,11 @@ def test_a_skeleton_is_read_as_the_page_says() -> None:
 
 @pytest.mark.parametrize("cut", range(len(SKELETON)))
 def test_a_cut_skeleton_is_truncated(cut: int) -> None:
-    """However little is left, the error says that bytes are missing."""
     with pytest.raises(Truncated):
         skeleton(SKELETON_INFO, SKELETON[:cut])
 
 
 def test_wild_skeletons_are_errors() -> None:
-    """Counts beyond all memory, and edges to no vertex; bytes behind a skeleton are counted."""
     assert skeleton(SKELETON_INFO, SKELETON + b"\0").trailing == 1
     with pytest.raises(Truncated):
         skeleton(SKELETON_INFO, b"\xff" * 8 + SKELETON[8:])
@@ -141,7 +133,6 @@ def test_wild_skeletons_are_errors() -> None:
 
 
 def test_one_annotation_has_its_properties_and_relations() -> None:
-    """By its key: geometry, properties by size, padding, then related keys; no key of its own is stored."""
     data = row(7) + struct.pack("<IQQI", 2, 11, 2**63, 0)
     found = annotation(ANNOTATION_INFO, data, 99)
     assert found.rows["point_a"].tolist() == [[7, 0, 0]]
@@ -161,7 +152,6 @@ def test_one_annotation_has_its_properties_and_relations() -> None:
 
 
 def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
-    """Count, rows, keys: a byte of a row or of its key leads to the row, and a row to its bytes."""
     data = struct.pack("<Q", 3) + b"".join(map(row, range(3))) + struct.pack("<3Q", 5, 6, 2**64 - 1)
     found = annotation_list(ANNOTATION_INFO, data)
     assert found.ids.tolist() == [5, 6, 2**64 - 1]
@@ -178,7 +168,6 @@ def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
 
 
 def test_shapes_of_annotations() -> None:
-    """Points, boxes and ellipsoids have one or two vectors; an ellipsoid reaches its radii; others are refused."""
     info = {"dimensions": {"x": [1, "nm"], "y": [1, "nm"]}}
     point = annotation(info | {"annotation_type": "point"}, struct.pack("<2f", 3, 4), 1)
     assert point.points().tolist() == [[[3, 4, 0], [3, 4, 0]]]
@@ -196,7 +185,6 @@ def test_shapes_of_annotations() -> None:
 
 @pytest.mark.parametrize("wrong", [[], {}, None, 3])
 def test_types_that_are_no_names_are_refused(wrong: object) -> None:
-    """A type in the info that is a list or an object is as unknown as another word."""
     with pytest.raises(FormatError, match="vertex attribute 'a'"):
         skeleton({"vertex_attributes": [{"id": "a", "data_type": wrong}]}, bytes(8))
     info = {**ANNOTATION_INFO, "properties": [{"id": "a", "type": wrong}]}
@@ -206,7 +194,6 @@ def test_types_that_are_no_names_are_refused(wrong: object) -> None:
 
 
 def test_polylines_have_any_number_of_points() -> None:
-    """A row has a count, so many points, and the properties; each byte leads to its row, damage to an error."""
     info = ANNOTATION_INFO | {"annotation_type": "POLYLINE", "relationships": []}
     empty = annotation(info, struct.pack("<I", 0) + row(0)[24:], 7)
     assert (len(empty.rows), empty.line(0).shape) == (1, (0, 3))

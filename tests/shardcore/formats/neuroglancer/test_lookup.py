@@ -7,8 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 import shardcore
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.model.span import Span
@@ -20,18 +18,11 @@ DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 
 
 def trace(path: str, key: str) -> Trace:
-    """The lookup of a key in a sample."""
     with shardcore.open(DATA / path) as shard:
         return shard.trace(key)
 
 
-def titles(told: Trace) -> list[str]:
-    """The titles of the steps."""
-    return [step.title for step in told.steps]
-
-
 def test_the_worked_example_step_by_step() -> None:
-    """Key 9 of the worked example: every number of the fact sheet appears in its step, with its bytes."""
     told = trace("tiny_worked_example/0.shard", "9")
     assert told.outcome == "found"
     values = [step.values for step in told.steps]
@@ -50,83 +41,7 @@ def test_the_worked_example_step_by_step() -> None:
     assert len(told.steps) == 10
 
 
-def test_steps_say_what_they_cost() -> None:
-    """Only the minishard index and the value are read; the second lookup in the minishard reads the value alone."""
-    with shardcore.open(DATA / "tiny_worked_example" / "0.shard") as shard:
-        assert [(s.title, s.requests, s.bytes) for s in shard.trace("9").steps if s.requests] == [
-            ("Minishard index", 1, 48),
-            ("Value", 1, 4),
-        ]
-        assert [(s.title, s.requests, s.bytes) for s in shard.trace("1").steps if s.requests] == [("Value", 1, 3)]
-
-
-def test_compressed_indices_are_told_in_decoded_offsets() -> None:
-    """Rows of a gzip index are spans of what it decodes to; stored and decoded offsets do not mix."""
-    told = trace("volume/4_4_40/2.shard", "51")
-    index = told.steps[5].spans[0]
-    name = f"@{index.start}-{index.stop}"
-    assert told.steps[6].spans == (Span(name, 0, 32),)
-    assert [span.source for span in told.steps[7].spans] == [name, name]
-    assert told.steps[8].values["size"] == 512
-
-
-def test_volumes_end_in_voxels() -> None:
-    """The last step of a chunk is its cell and its box of voxels."""
-    told = trace("volume/4_4_40/2.shard", "51")
-    assert told.steps[-1].values["cell"] == [5, 3, 0]
-    assert told.steps[-1].values["voxel_begin"] == [40, 24, 0]
-    assert told.steps[-1].values["voxel_end"] == [48, 32, 8]
-
-
-def test_meshes_end_in_fragments() -> None:
-    """The last step of a mesh is its levels of detail and the bytes of its fragments."""
-    with shardcore.open(DATA / "mesh" / "0.shard") as shard:
-        key = shard.objects.keys[0]
-        assert key is not None
-        told = shard.trace(key)
-        fragments = shard.read_part(shard.find(key), "fragments")
-        span = told.steps[-1].spans[0]
-        assert shard.bytes_of("").read(span.start, span.stop) == fragments
-        assert told.steps[-1].values["fragments_size"] == len(fragments)
-
-
-@pytest.mark.parametrize(
-    ("path", "key", "last"),
-    [
-        ("tiny_worked_example/0.shard", "2", "Keys"),
-        ("tiny_worked_example/1.shard", "14", "Shard index entry"),
-        ("tiny_worked_example/0.shard", "12", "Split"),
-    ],
-)
-def test_absence_is_proved(path: str, key: str, last: str) -> None:
-    """An absent key ends at the step that proves it: another shard, an empty minishard, or ids without it."""
-    told = trace(path, key)
-    assert (told.outcome, told.ref) == ("absent", None)
-    assert titles(told)[-1] == last
-    assert key in told.error
-
-
-def test_a_key_in_the_wrong_minishard_is_pointed_out() -> None:
-    """Once all minishards are read, an absent key that another minishard lists says so: why people miss keys."""
-    with shardcore.open(DATA / "hostile" / "wrong_minishard" / "0.shard") as shard:
-        assert "minishard 1 lists it" not in shard.trace("2").error
-        shard.load_index()
-        told = shard.trace("2")
-        assert told.outcome == "absent"
-        assert "minishard 1 lists it" in told.error
-        assert "minishard 1 lists it" in told.steps[-1].text
-
-
-def test_damage_is_told() -> None:
-    """A damaged minishard ends the trace where it is met, with its place."""
-    told = trace("hostile/not_multiple_of_24/0.shard", "2")
-    assert told.outcome == "damaged"
-    assert titles(told)[-1] == "Damaged"
-    assert told.steps[-1].spans == (Span("", 38, 78),)
-
-
 def test_a_damaged_value_is_still_found(tmp_path: Path) -> None:
-    """The lookup finds the place of a value that cannot be decoded, and says what is wrong with it."""
     spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", "gzip")
     data = bytearray(build(spec, [(1, b"content" * 9)])["0.shard"])
     data[32] ^= 255
@@ -137,7 +52,6 @@ def test_a_damaged_value_is_still_found(tmp_path: Path) -> None:
 
 
 def test_codes_of_no_cell_are_told(tmp_path: Path) -> None:
-    """A key of a volume that no cell has is found, and its last step says that it means nothing."""
     info = json.loads((DATA / "volume" / "info").read_text())
     info["scales"][1]["size"] = [8, 8, 5]
     shutil.copytree(DATA / "volume" / "8_8_80", tmp_path / "8_8_80")
@@ -147,12 +61,3 @@ def test_codes_of_no_cell_are_told(tmp_path: Path) -> None:
         assert told.outcome == "found"
         assert "error" in told.steps[-1].values
         assert "neuroglancer.no-cell" in {finding.code for finding in shard.verify("index").findings}
-
-
-def test_traces_are_plain_data() -> None:
-    """What steps produce can be written as JSON, and no key is a JSON number."""
-    for path, key in (("volume/4_4_40/2.shard", "51"), ("skeletons_murmur_gzip", "9007199254740993")):
-        told = trace(path, key)
-        assert told.outcome == "found"
-        text = json.dumps([step.values for step in told.steps])
-        assert f'"{key}"' in text

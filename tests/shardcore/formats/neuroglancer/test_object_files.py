@@ -21,30 +21,23 @@ SKELETONS = DATA / "cases" / "07-one-file-per-object" / "shnull"
 
 
 class TestChunkFiles(DataSetContract):
-    """The contract of a data set."""
-
     samples: ClassVar[Sequence[Path]] = (FOLDER,)
     absent: ClassVar[Sequence[str]] = ("9-13_1-5_100-104",)
     listed: ClassVar[bool] = True
 
 
 class TestObjectFiles(DataSetContract):
-    """The same of meshes and skeletons."""
-
     samples: ClassVar[Sequence[Path]] = (MESHES, SKELETONS)
     absent: ClassVar[Sequence[str]] = ("1234567",)
     listed: ClassVar[bool] = True
 
 
 class TestCellFiles(DataSetContract):
-    """The same of cells of a grid."""
-
     samples: ClassVar[Sequence[Path]] = (DATA / "neuroglancer" / "cell_files",)
     listed: ClassVar[bool] = True
 
 
 def test_keys_are_names_of_files() -> None:
-    """A key is the name of a file without an ending; other names are refused, missing files are absent."""
     with shardcore.open(FOLDER) as found:
         assert found.objects.keys[0] == "13-15_-3-1_100-104"
         for bad in ("12", "1-2", "0-64_0-64_0-64", "13-15_-3-1_100-104.gz"):
@@ -56,7 +49,6 @@ def test_keys_are_names_of_files() -> None:
 
 
 def test_detection_names_the_scale() -> None:
-    """The folder is recognised by its info; a single chunk file is no shard."""
     assert shardcore.detect(FOLDER).why == "info beside it, scale ."
     with shardcore.open(FOLDER) as found:
         assert found.fields["space.sharded"] is False
@@ -65,7 +57,6 @@ def test_detection_names_the_scale() -> None:
 
 
 def test_damage_is_found(tmp_path: Path) -> None:
-    """A gzip file that is cut and a raw file of another length are errors; a file too short for either is damaged."""
     copy = shutil.copytree(FOLDER, tmp_path / "copy")
     (copy / "5-9_-3-1_100-104.gz").write_bytes((FOLDER / "5-9_-3-1_100-104.gz").read_bytes()[:-5])
     (copy / "9-13_-3-1_100-104").write_bytes(bytes(70))
@@ -81,7 +72,6 @@ def test_damage_is_found(tmp_path: Path) -> None:
 
 
 def test_only_gzip_files_have_a_checksum(tmp_path: Path) -> None:
-    """A damaged mesh is compared with none; its message names the file of the fragments."""
     copy = shutil.copytree(MESHES, tmp_path / "copy")
     key = next(copy.glob("*.index")).stem
     (copy / key).write_bytes(bytes((copy / key).stat().st_size))
@@ -92,7 +82,6 @@ def test_only_gzip_files_have_a_checksum(tmp_path: Path) -> None:
 
 
 def test_a_file_above_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the limit is raised."""
     monkeypatch.setattr("shardcore.formats.neuroglancer.object_files.DEFAULT_LIMIT", 1)
     with shardcore.open(SKELETONS) as found:
         report = found.verify()
@@ -102,7 +91,6 @@ def test_a_file_above_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_compression_is_by_ending_or_by_first_bytes() -> None:
-    """Endings state the compression; without one, a gzip member is known by its magic, but not where raw fits."""
     assert file_codec("a.gz", b"", None) == "gzip"
     assert file_codec("a.br", b"", None) == "brotli"
     assert file_codec("a.zstd", b"", None) == "zstd"
@@ -112,7 +100,6 @@ def test_compression_is_by_ending_or_by_first_bytes() -> None:
 
 
 def test_large_files_are_not_read_as_a_whole(tmp_path: Path) -> None:
-    """Of a raw file only the range is read; one of more than 1 GiB is refused where all of it would be needed."""
     copy = shutil.copytree(FOLDER, tmp_path / "copy")
     with (copy / "9-13_-3-1_100-104").open("r+b") as file:
         file.truncate((1 << 30) + 1)
@@ -126,7 +113,6 @@ def test_large_files_are_not_read_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", [FOLDER, MESHES, SKELETONS])
 def test_a_file_is_charted_and_converted(folder: Path, tmp_path: Path) -> None:
-    """The bytes of a file have uses, and a data set converts to other formats with all parts of its objects."""
     with shardcore.open(folder) as found:
         member = found.part(found.members[0].name).source
         assert sum(share.size for share in found.member(found.members[0].name).byte_shares) == member.size

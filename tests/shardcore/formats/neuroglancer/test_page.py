@@ -16,8 +16,6 @@ PAGE = Path(__file__).parents[4] / "docs" / "formats" / "neuroglancer.md"
 
 
 class TestNeuroglancerPage(PageContract):
-    """The contract of pages."""
-
     page: ClassVar = PAGE
     layouts: ClassVar = {
         "shard index entry": SHARD_INDEX_ENTRY,
@@ -27,7 +25,6 @@ class TestNeuroglancerPage(PageContract):
 
 
 def test_hashes_on_the_page_are_right() -> None:
-    """Every pair of key and hash on the page is what the code computes."""
     pairs = re.findall(r"^\| (\d+) \| `0x([0-9a-f]{16})` \|$", PAGE.read_text(), re.MULTILINE)
     assert len(pairs) >= 4
     for key, hashed in pairs:
@@ -35,7 +32,6 @@ def test_hashes_on_the_page_are_right() -> None:
 
 
 def test_every_finding_is_in_the_table() -> None:
-    """The table of verifications has each code of the format, and no other."""
     sources = Path(shardcore.formats.neuroglancer.__file__).parent.glob("*.py")
     used = {code for path in sources for code in re.findall(r'"(neuroglancer\.[a-z-]+)"', path.read_text())}
     told = re.findall(r"^\|[^|]*\| `(neuroglancer\.[a-z-]+)` \|", PAGE.read_text(), re.MULTILINE)
@@ -43,7 +39,6 @@ def test_every_finding_is_in_the_table() -> None:
 
 
 def test_codes_on_the_page_are_right() -> None:
-    """Every triple of grid, cell and code on the page is what the code computes."""
     rows = re.findall(r"^\| (\d+), (\d+), (\d+) \| (\d+), (\d+), (\d+) \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
     assert len(rows) >= 3
     for row in rows:

@@ -9,7 +9,6 @@ import shardcore
 
 
 def test_parameters_open_the_shard_again(data: Path) -> None:
-    """An inferred specification is told as JSON text; given back, it is no guess any more and reads the same."""
     path = data / "neuroglancer" / "bare_shard" / "0.shard"
     with shardcore.open(path) as guessed:
         assert json.loads(guessed.parameters)["minishard_bits"] == 4
@@ -22,15 +21,8 @@ def test_parameters_open_the_shard_again(data: Path) -> None:
 
 
 def test_a_stated_specification_has_no_evidence(data: Path) -> None:
-    """With an info there is nothing to doubt, for a data set and for one of its shards."""
     folder = data / "neuroglancer" / "skeletons_murmur_gzip"
     for where in (folder, folder / "0.shard"):
         with shardcore.open(where) as shard:
             assert json.loads(shard.parameters)["hash"] == "murmurhash3_x86_128"
             assert shard.evidence == shard.ambiguity == ()
-
-
-def test_other_formats_have_none(data: Path) -> None:
-    """Files that state everything themselves have no parameters."""
-    with shardcore.open(data / "swh" / "small.shard") as shard:
-        assert (shard.parameters, shard.evidence, shard.ambiguity) == ("", (), ())

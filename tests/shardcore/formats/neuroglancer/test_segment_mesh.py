@@ -17,7 +17,6 @@ ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 
 @pytest.mark.parametrize("below", ["", "16_16_16"])
 def test_a_segment_leads_to_its_mesh(below: str) -> None:
-    """From the root and from a scale: the address opens, and the key is found there."""
     found = mesh_of_segment(LocalFolder(ROOT / below), 2**53 + 1)
     assert found is not None
     with shardcore.open(found[0]) as shard:
@@ -25,7 +24,6 @@ def test_a_segment_leads_to_its_mesh(below: str) -> None:
 
 
 def test_there_may_be_none(tmp_path: Path) -> None:
-    """The background, a volume without meshes, a named folder that is missing or no mesh, and no info at all."""
     assert mesh_of_segment(LocalFolder(ROOT), 0) is None
     assert mesh_of_segment(LocalFolder(ROOT), 1 << 64) is None
     assert mesh_of_segment(LocalFolder(ROOT / "mesh"), 7) is None

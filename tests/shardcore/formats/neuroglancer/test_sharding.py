@@ -43,13 +43,11 @@ VECTORS = {
 
 @pytest.mark.parametrize(("key", "hashed"), VECTORS.items())
 def test_murmur_vectors(key: int, hashed: int) -> None:
-    """Published vectors come out, one at a time and from arrays."""
     assert murmur_low64(key) == hashed
     assert murmur_low64_many(np.array([key], dtype=np.uint64)).tolist() == [hashed]
 
 
 def test_murmur_of_arrays_equals_the_library() -> None:
-    """Ten thousand keys, edges among them, hash as mmh3 hashes them, in any shape."""
     rng = random.Random(7)
     edges = [0, 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63, 2**64 - 1]
     keys = edges + [rng.getrandbits(rng.choice([8, 33, 64])) for _ in range(10_000 - len(edges))]
@@ -60,22 +58,12 @@ def test_murmur_of_arrays_equals_the_library() -> None:
     assert murmur_low64_many(array[:0]).size == 0
 
 
-@pytest.mark.parametrize(
-    ("key", "shifted", "minishard", "shard"), [(1, 0, 0, 0), (3, 1, 1, 0), (9, 4, 0, 0), (12, 6, 0, 1)]
-)
-def test_place_of_the_worked_example(key: int, shifted: int, minishard: int, shard: int) -> None:
-    """The keys of the worked example go where its table says."""
-    place = ShardingSpec.parse(FULL).place(key)
-    assert (place.key, place.shifted, place.minishard, place.shard) == (key, shifted, minishard, shard)
-
-
 @pytest.mark.parametrize("function", [IDENTITY, MURMUR])
 @pytest.mark.parametrize("preshift", [0, 6, 63, 64])
 @pytest.mark.parametrize(("minishard_bits", "shard_bits"), [(0, 0), (3, 1), (0, 64), (64, 0), (32, 32)])
 def test_places_of_arrays_equal_single_places(
     function: str, preshift: int, minishard_bits: int, shard_bits: int
 ) -> None:
-    """`place_many` and `place` are one rule, at the extremes of every number too."""
     spec = ShardingSpec(preshift, function, minishard_bits, shard_bits)
     rng = random.Random(11)
     keys = [0, 2**64 - 1, *(rng.getrandbits(64) for _ in range(50))]
@@ -87,14 +75,12 @@ def test_places_of_arrays_equal_single_places(
 
 @pytest.mark.parametrize("key", [-1, 2**64])
 def test_key_out_of_range(key: int) -> None:
-    """What is no unsigned 64-bit integer is refused, never wrapped."""
     with pytest.raises(UsageError):
         ShardingSpec.parse(FULL).place(key)
 
 
 @pytest.mark.parametrize(("bits", "name"), [(0, "0"), (1, "0"), (4, "0"), (5, "00"), (8, "00"), (9, "000")])
 def test_widths_of_file_names(bits: int, name: str) -> None:
-    """Names are padded to `ceil(shard_bits / 4)` digits, and one digit where there is a single shard."""
     spec = ShardingSpec(0, IDENTITY, 0, bits)
     assert spec.shard_name(0) == name + ".shard"
     assert shard_number(spec.shard_name(0)) == (0, len(name))
@@ -104,25 +90,21 @@ def test_widths_of_file_names(bits: int, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["info", "0.SHARD", "G.shard", "0F.shard", ".shard", "0.shard.gz"])
 def test_other_names_are_no_shards(name: str) -> None:
-    """Only lower-case hexadecimal names with a known suffix are those of shards."""
     assert shard_number(name) is None
 
 
 def test_json_both_ways() -> None:
-    """The object is written with all members and read back equal."""
     spec = ShardingSpec.parse(FULL)
     assert spec.to_json() == FULL
     assert ShardingSpec.parse(spec.to_json(), strict=True) == spec
 
 
 def test_tolerant_reading() -> None:
-    """Missing encodings mean raw; unknown members and whole numbers in other clothes are taken."""
     loose = {"preshift_bits": 6.0, "hash": "identity", "minishard_bits": "3", "shard_bits": 0, "extra": 1}
     assert ShardingSpec.parse(loose) == ShardingSpec(6, IDENTITY, 3, 0)
 
 
 def test_strict_reading_names_every_fault() -> None:
-    """A strict parse refuses what strict readers refuse, and says all of it."""
     loose = {"preshift_bits": 6.0, "hash": "identity", "minishard_bits": 3, "shard_bits": 0, "extra": 1}
     faults = strict_faults(loose)
     assert len(faults) == 3
@@ -149,7 +131,6 @@ def test_strict_reading_names_every_fault() -> None:
     ],
 )
 def test_impossible_specifications(change: dict[str, object], message: str) -> None:
-    """Impossible members give a FormatError that names them; an empty encoding counts as missing."""
     if message:
         with pytest.raises(FormatError, match=message):
             ShardingSpec.parse({**FULL, **change})
@@ -159,13 +140,11 @@ def test_impossible_specifications(change: dict[str, object], message: str) -> N
 
 @pytest.mark.parametrize("value", ["{", b"\xff", "[]", "3", None, 7, "[" * 100_000])
 def test_not_an_object(value: object) -> None:
-    """Text that is no JSON, or JSON that is no object, gives a FormatError."""
     with pytest.raises(FormatError):
         ShardingSpec.parse(value)
 
 
 @pytest.mark.parametrize("member", ["preshift_bits", "hash", "minishard_bits", "shard_bits"])
 def test_missing_members(member: str) -> None:
-    """The four members without a default must be there."""
     with pytest.raises(FormatError, match=f"{member} missing"):
         ShardingSpec.parse({name: value for name, value in FULL.items() if name != member})

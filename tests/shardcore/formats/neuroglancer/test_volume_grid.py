@@ -15,7 +15,6 @@ from shardcore.cli.program import run
 
 @pytest.fixture
 def volume(tmp_path: Path) -> tuple[Path, np.ndarray]:  # type: ignore[type-arg]
-    """A volume of 13 × 9 × 7 voxels in chunks of 4, and its array."""
     array = np.random.default_rng(1).integers(0, 255, (13, 9, 7)).astype("u1")
     np.save(tmp_path / "a.npy", array)
     out = tmp_path / "volume"
@@ -25,7 +24,6 @@ def volume(tmp_path: Path) -> tuple[Path, np.ndarray]:  # type: ignore[type-arg]
 
 
 def test_boxes_are_assembled(volume: tuple[Path, np.ndarray]) -> None:  # type: ignore[type-arg]
-    """Random boxes have the voxels of the array; a coordinate keeps its axis, open ends are those of the volume."""
     out, array = volume
     dice = random.Random(2)
     with shardcore.open(out) as found:
@@ -38,7 +36,6 @@ def test_boxes_are_assembled(volume: tuple[Path, np.ndarray]) -> None:  # type: 
 
 
 def test_bad_indices_are_refused(volume: tuple[Path, np.ndarray]) -> None:  # type: ignore[type-arg]
-    """Outside the volume, with another step, too few axes, or too large."""
     out, _ = volume
     with shardcore.open(out) as found:
         for index in ((slice(0, 99), 0, 0), (slice(0, 4, 2), 0, 0), (0, 0), (-1, 0, 0)):
@@ -49,7 +46,6 @@ def test_bad_indices_are_refused(volume: tuple[Path, np.ndarray]) -> None:  # ty
 
 
 def test_missing_chunks_are_zero(volume: tuple[Path, np.ndarray]) -> None:  # type: ignore[type-arg]
-    """A chunk that no shard has is 0; the others are read."""
     out, array = volume
     info = json.loads((out / "info").read_text())
     shards = sorted((out / info["scales"][0]["key"]).glob("*.shard"))

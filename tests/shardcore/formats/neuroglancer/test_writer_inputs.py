@@ -32,7 +32,6 @@ OFFSET, SIZE, CHUNK = (-5, 3, 0), (20, 9, 11), (8, 8, 8)
 
 
 def volume_info(*keys: str) -> dict[str, Any]:
-    """The info of a volume that is not sharded."""
     scale = {"size": SIZE, "voxel_offset": OFFSET, "chunk_sizes": [CHUNK], "resolution": [4, 4, 40], "encoding": "raw"}
     return {
         "@type": "neuroglancer_multiscale_volume",
@@ -45,7 +44,6 @@ def volume_info(*keys: str) -> dict[str, Any]:
 
 
 def boxes() -> Iterator[tuple[tuple[slice, ...], str]]:
-    """The chunks of the volume: which part of the array, and the name of the file."""
     for corner in np.ndindex(3, 2, 2):
         begin = [at * step for at, step in zip(corner, CHUNK, strict=True)]
         end = [min(at + step, size) for at, step, size in zip(begin, CHUNK, SIZE, strict=True)]
@@ -54,7 +52,6 @@ def boxes() -> Iterator[tuple[tuple[slice, ...], str]]:
 
 
 def written(folder: Path, files: dict[str, bytes | dict[str, Any]]) -> Path:
-    """A folder with files."""
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +60,6 @@ def written(folder: Path, files: dict[str, bytes | dict[str, Any]]) -> Path:
 
 
 def packed(tmp_path: Path, *inputs: Path, **options: Any) -> tuple[Path, Packed]:
-    """A data set packed from inputs; verification finds nothing."""
     done = pack("neuroglancer", f"{tmp_path / 'out'}/", inputs, options=options)
     assert done.report is not None
     assert done.report.findings == ()
@@ -71,7 +67,6 @@ def packed(tmp_path: Path, *inputs: Path, **options: Any) -> tuple[Path, Packed]
 
 
 def manifest(*sizes: int) -> bytes:
-    """A mesh manifest of one level of detail."""
     count = len(sizes)
     head = np.array([1, 1, 1, 0, 0, 0], "<f4").tobytes() + np.array([1], "<u4").tobytes()
     level = np.array([1, 0, 0, 0], "<f4").tobytes() + np.array([count], "<u4").tobytes()
@@ -79,7 +74,6 @@ def manifest(*sizes: int) -> bytes:
 
 
 def compressed(data: bytes, ending: str) -> bytes:
-    """What a file with an ending holds."""
     if ending == ".br":
         return bytes(pytest.importorskip("brotli").compress(data))
     return {"": bytes, ".gz": gzip.compress, ".zstd": zstandard.compress}[ending](data)
@@ -87,7 +81,6 @@ def compressed(data: bytes, ending: str) -> bytes:
 
 @pytest.mark.parametrize("given", ["root", "scale"])
 def test_a_scale_becomes_sharded(tmp_path: Path, given: str) -> None:
-    """Chunks named by their voxels, offset included and compressed or not, become keys; the info says the same."""
     array = np.arange(np.prod(SIZE), dtype="<u2").reshape(SIZE)
     files: dict[str, bytes | dict[str, Any]] = {"info": volume_info("4_4_40", "not_there"), "mesh/info": MESH_INFO}
     for number, (part, name) in enumerate(boxes()):
@@ -113,7 +106,6 @@ def test_a_scale_becomes_sharded(tmp_path: Path, given: str) -> None:
 
 
 def test_meshes_become_sharded(tmp_path: Path) -> None:
-    """A manifest and its fragments become one object; the info keeps what it says of the vertices."""
     fragments = b"draco" * 6
     root = written(
         tmp_path / "in",
@@ -131,7 +123,6 @@ def test_meshes_become_sharded(tmp_path: Path) -> None:
 
 
 def test_skeletons_become_sharded(tmp_path: Path) -> None:
-    """One file for each id, some of them compressed as cloud-volume leaves them."""
     endings = ("", ".gz", ".zstd", ".br")
     files = {f"{key}{ending}": compressed(b"skeleton %d" % key, ending) for key, ending in enumerate(endings)}
     out, done = packed(tmp_path, written(tmp_path / "in", {"info": SKELETON_INFO, **files}))
@@ -164,25 +155,18 @@ def test_skeletons_become_sharded(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_taken_is_refused_by_name(tmp_path: Path, files: dict[str, Any], why: str) -> None:
-    """Nothing of a data set that cannot be sharded appears; the message says what is in the way."""
     with pytest.raises(ShardError, match=why):
         packed(tmp_path, written(tmp_path / "in", files))
     assert not (tmp_path / "out").exists()
 
 
 def test_files_are_named_by_their_keys(tmp_path: Path) -> None:
-    """Stems are keys, decimal or with 0x; two files with `.index` make a mesh; without a kind there is no info."""
     root = written(tmp_path / "in", {"a/0x10.bin": b"sixteen", "7.txt.gz": gzip.compress(b"seven"), "12": b"twelve"})
     out, _ = packed(tmp_path, root, info="no", kind="skeleton")
     assert [path.name for path in out.iterdir()] == ["0.shard"]
-    done = pack("neuroglancer", tmp_path / "one.shard", [root])
-    assert "no info is written, because the kind of keys is unknown" in done.notes[-1]
-    with shardcore.open(tmp_path / "one.shard", format="neuroglancer", spec=spec_of(done, root)) as shard:
-        assert {key: shard.read(shard.find(key)) for key in ("7", "12", "16")} == {
-            "7": b"seven",
-            "12": b"twelve",
-            "16": b"sixteen",
-        }
+    done = pack("neuroglancer", tmp_path / "one.shard", [root], options={"spec": SPEC})
+    with shardcore.open(tmp_path / "one.shard", spec=SPEC) as shard:
+        assert [shard.read(shard.find(key)) for key in ("7", "12", "16")] == [b"seven", b"twelve", b"sixteen"]
     meshes = written(tmp_path / "meshes", {"5.index": manifest(4), "5": b"four"})
     done = pack("neuroglancer", tmp_path / "mesh.bin", [meshes])
     assert done.report is not None
@@ -194,22 +178,11 @@ def test_files_are_named_by_their_keys(tmp_path: Path) -> None:
         assert found.read_part(found.find("5"), "fragments") == b"four"
 
 
-def spec_of(done: Packed, root: Path) -> str:
-    """The specification with which a shard without an info was verified: the one that suits three keys."""
-    assert done.report is not None
-    assert done.report.findings == ()
-    with shardcore.create(None, format="neuroglancer") as writer:
-        for path in root.iterdir():
-            writer.add(str(len(path.name)), b"")
-        return json.dumps(writer.suggested().to_json())  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("dtype", "shape", "kind"),
     [("uint8", (70, 9, 33), "image"), (">u4", (5, 4, 3), "segmentation"), ("float32", (20, 20, 4, 2), "image")],
 )
 def test_an_array_becomes_a_volume(tmp_path: Path, dtype: str, shape: tuple[int, ...], kind: str) -> None:
-    """A .npy is cut in chunks, the last of each axis cropped; its type says what kind of volume it is."""
     array = np.random.default_rng(7).integers(0, 200, shape).astype(dtype)
     np.save(tmp_path / "a.npy", array)
     options = {"volume": str(tmp_path / "a.npy"), "chunk_size": "16,8,32", "resolution": "4,4,40.5"}
@@ -229,7 +202,6 @@ def test_an_array_becomes_a_volume(tmp_path: Path, dtype: str, shape: tuple[int,
 
 
 def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
-    """Arrays of another rank or type, files that are none, and options that make no sense are named."""
     for name, array in (
         ("flat", np.zeros((3, 3))),
         ("wide", np.zeros((2, 2, 2), "f8")),
@@ -260,7 +232,6 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
 
 
 def test_shards_of_a_scale_that_are_replaced_go(tmp_path: Path) -> None:
-    """With `force`, shards in the folder of the scale that the new data set does not have are removed, and told."""
     np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
     options = {"volume": str(tmp_path / "a.npy")}
     packed(tmp_path, **options)
@@ -281,7 +252,6 @@ NAMES = sorted(path.name for path in SHARDED)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fixtures_extracted_and_packed_again(tmp_path: Path, name: str) -> None:
-    """What reference writers wrote, extracted and packed with its info, has the same keys, contents and parts."""
     order = ("by-minishard", "indices-last")[NAMES.index(name) % 2]
     folders = [path.parent for path in FIXTURES.glob(f"{name}/**/*.shard")] or [FIXTURES / name]
     for number, folder in enumerate(dict.fromkeys(folders)):
@@ -304,7 +274,6 @@ def test_fixtures_extracted_and_packed_again(tmp_path: Path, name: str) -> None:
 
 
 def told(found: shardcore.Shard) -> dict[str, tuple[bytes, ...]]:
-    """Content and parts under every key."""
     found.load_index()
     refs = [found.find(str(key)) for key in sorted(filter(None, found.objects.keys[:]))]
     return {str(ref.key): (found.read(ref), *(found.read_part(ref, part) for part in ref.parts)) for ref in refs}
@@ -312,7 +281,6 @@ def told(found: shardcore.Shard) -> dict[str, tuple[bytes, ...]]:
 
 @pytest.mark.parametrize("plant", ["file", "scale", "above", "outside", "absolute", "mesh"])
 def test_no_link_and_no_name_leads_out_of_the_folder(tmp_path: Path, plant: str) -> None:
-    """Only what lies in the folder that was given is packed, whatever its links and its info name."""
     chunks = {name: array_bytes(part) for part, name in boxes()}
     secret = written(tmp_path / "secret", {**{f"s/{name}": b"secret" * 99 for name in chunks}, "mesh/info": MESH_INFO})
     written(secret, {"mesh/7": b"secret", "mesh/7.index": manifest(6)})
@@ -336,12 +304,10 @@ def test_no_link_and_no_name_leads_out_of_the_folder(tmp_path: Path, plant: str)
 
 
 def array_bytes(part: tuple[slice, ...]) -> bytes:
-    """The voxels of a chunk."""
     return np.zeros(SIZE, "<u2")[part].tobytes(order="F")
 
 
 def test_an_info_that_is_a_link_or_a_pipe(tmp_path: Path) -> None:
-    """Nothing waits for a pipe, in the folder that is packed, above it, or in the one that is replaced."""
     real = written(tmp_path / "real", {"info": MESH_INFO})
     for name, plant in (("pipe", os.mkfifo), ("link", lambda path: path.symlink_to(real / "info"))):
         root = written(

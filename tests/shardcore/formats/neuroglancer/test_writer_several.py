@@ -34,12 +34,10 @@ RAW = {
 
 
 def scale(key: str, size: tuple[int, ...]) -> dict[str, Any]:
-    """A scale of chunks of 8 voxels along each axis."""
     return {"key": key, "size": size, "chunk_sizes": [[8, 8, 8]], "resolution": [4, 4, 40], "encoding": "raw"}
 
 
 def chunk_files(key: str, size: tuple[int, ...]) -> dict[str, bytes]:
-    """The chunks of a scale, one file each; their bytes say which they are."""
     found = {}
     for corner in np.ndindex(*(-(-length // 8) for length in size)):
         ends = [min(8 * at + 8, length) for at, length in zip(corner, size, strict=True)]
@@ -50,7 +48,6 @@ def chunk_files(key: str, size: tuple[int, ...]) -> dict[str, bytes]:
 
 
 def volume(folder: Path, **more: Any) -> Path:
-    """A volume of two scales with meshes, skeletons and properties, one file for each object."""
     info = volume_info() | {"scales": [scale("full", FULL), scale("half", HALF)], "type": "segmentation"}
     files: dict[str, bytes | dict[str, Any]] = {
         "info": info | {"mesh": "mesh", "skeletons": "bones", "segment_properties": "names"} | more,
@@ -65,14 +62,12 @@ def volume(folder: Path, **more: Any) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What lies under the keys of a data set."""
     with shardcore.open(folder) as found:
         found.load_index()
         return {str(key): found.read(found.find(str(key))) for key in found.objects.keys[:]}
 
 
 def test_every_scale_becomes_sharded(tmp_path: Path) -> None:
-    """A root keeps its info with a specification for each scale; meshes and skeletons go along, the rest is named."""
     root = volume(tmp_path / "in")
     out, done = packed(tmp_path, root)
     info = json.loads((out / "info").read_text())
@@ -96,7 +91,6 @@ def test_every_scale_becomes_sharded(tmp_path: Path) -> None:
 
 
 def test_the_plan_of_several_is_what_is_written(tmp_path: Path) -> None:
-    """Names and sizes are known before; a specification that is given holds for the scales, not for what goes along."""
     root, out = volume(tmp_path / "in"), f"{tmp_path / 'out'}/"
     plan = pack("neuroglancer", out, [root], options={"spec": RAW}, plan=True).plan
     assert plan is not None
@@ -111,7 +105,6 @@ def test_the_plan_of_several_is_what_is_written(tmp_path: Path) -> None:
 
 
 def test_what_does_not_go_along_is_named(tmp_path: Path) -> None:
-    """Legacy meshes, sharded folders, missing scales and folders without an info are left out, each by its name."""
     root = volume(tmp_path / "in")
     (root / "mesh" / "info").write_text('{"@type": "neuroglancer_legacy_mesh"}')
     (root / "bones" / "info").unlink()
@@ -128,7 +121,6 @@ def test_what_does_not_go_along_is_named(tmp_path: Path) -> None:
 
 
 def test_several_need_a_folder_and_an_info(tmp_path: Path) -> None:
-    """One file cannot hold several key spaces, nor can they be found without their info: refused, nothing is placed."""
     root = volume(tmp_path / "in")
     for out, options in (("one.shard", {}), ("out/", {"info": "no"})):
         with pytest.raises(UsageError, match="4 key spaces"):
@@ -140,7 +132,6 @@ def test_several_need_a_folder_and_an_info(tmp_path: Path) -> None:
 
 
 def test_with_force_the_scales_of_the_old_info_go(tmp_path: Path) -> None:
-    """Shards of scales that the new info does not name are removed last, and told; meshes with their own info stay."""
     out, _ = packed(tmp_path, volume(tmp_path / "in"))
     np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
     done = pack("neuroglancer", f"{out}/", options={"volume": str(tmp_path / "a.npy")}, force=True)
@@ -150,7 +141,6 @@ def test_with_force_the_scales_of_the_old_info_go(tmp_path: Path) -> None:
 
 
 def annotations(folder: Path) -> tuple[Path, dict[str, dict[str, bytes]]]:
-    """Annotations by id, by related object and by cell, one file each; and what each index holds."""
     info = {
         "@type": "neuroglancer_annotations_v1",
         "dimensions": {"x": [4e-9, "m"], "y": [4e-9, "m"]},
@@ -176,7 +166,6 @@ def annotations(folder: Path) -> tuple[Path, dict[str, dict[str, bytes]]]:
 
 
 def test_annotations_become_sharded(tmp_path: Path) -> None:
-    """Ids are keys, cells become their codes; an index without a folder has no keys, and is told."""
     root, held = annotations(tmp_path / "in")
     out, done = packed(tmp_path, root)
     info = json.loads((out / "info").read_text())
@@ -193,7 +182,6 @@ def test_annotations_become_sharded(tmp_path: Path) -> None:
 
 
 def test_annotations_that_cannot_be_taken(tmp_path: Path) -> None:
-    """A cell outside the grid, and an index that is sharded already, are refused by name."""
     root, _ = annotations(tmp_path / "in")
     written(root, {"spatial1/4_0": b"outside"})
     with pytest.raises(UsageError, match="4_0 is not a cell of annotations by cell spatial1: its grid is 4, 2"):

@@ -16,8 +16,6 @@ FIXED = struct.Struct("<7sII8s8I")
 
 
 class Section(NamedTuple):
-    """A section, taken apart."""
-
     seed: int
     slots: int
     buckets: int
@@ -25,22 +23,18 @@ class Section(NamedTuple):
 
 
 def key_array(keys: list[bytes]) -> NDArray[np.uint8]:
-    """Keys as an array of shape (m, 32)."""
     return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 32)
 
 
 def keys_of_texts(texts: str) -> NDArray[np.uint8]:
-    """The SHA-256 keys of texts of one character each."""
     return key_array([hashlib.sha256(text.encode()).digest() for text in texts])
 
 
 def random_keys(count: int, seed: int) -> NDArray[np.uint8]:
-    """Seeded random keys."""
     return np.random.default_rng(seed).integers(0, 256, (count, 32), dtype=np.uint8)
 
 
 def section_bytes(function: Function) -> bytes:
-    """The whole section."""
     encoded, buckets = encode(function.displacements), function.buckets
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     names = (b"chd_ph\0", function.slots, 12, b"jenkins\0")
@@ -51,7 +45,6 @@ def section_bytes(function: Function) -> bytes:
 
 
 def take_apart(section: bytes) -> Section:
-    """The inverse of `section_bytes`, without checks."""
     _, slots, _, _, seed, _, buckets, r, total_bits, _, _, _ = FIXED.unpack_from(section)
     sizes = part_sizes(buckets, r, total_bits)
     at, parts = FIXED.size, []

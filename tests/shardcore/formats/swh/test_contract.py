@@ -9,8 +9,6 @@ DATA = Path(__file__).parents[3] / "data" / "swh"
 
 
 class TestSwhContract(ShardContract):
-    """Shards of swh.shard, with and without deletions, and of its predecessor."""
-
     samples: ClassVar = [DATA / f"{name}.shard" for name in ("one", "small", "deleted", "legacy", "medium")]
     absent: ClassVar = ["00" * 32, "ff" * 32, "0123456789abcdef" * 4]
     alone: ClassVar = ("The key as eight numbers",)
@@ -19,11 +17,6 @@ class TestSwhContract(ShardContract):
 
 
 class TestSwhDataSet(DataSetContract):
-    """The same shards as the members of one data set."""
-
     samples: ClassVar = [DATA]
     absent: ClassVar = TestSwhContract.absent
-    alone: ClassVar = (
-        "The key as eight numbers",
-        "Which shard",
-    )
+    alone: ClassVar = ("The key as eight numbers", "Which shard")

@@ -12,7 +12,6 @@ WAIT = 30
 
 
 def test_lookups_do_not_wait_for_a_running_load() -> None:
-    """While one thread loads the index, others look keys up, one by one and in bulk."""
     arrived, go_on = threading.Event(), threading.Event()
 
     def progress(done: int, total: int) -> None:

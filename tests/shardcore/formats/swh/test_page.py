@@ -8,8 +8,6 @@ from shardcore.testing import PageContract
 
 
 class TestSwhPage(PageContract):
-    """`docs/formats/swh.md`."""
-
     page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "swh.md"
     layouts: ClassVar = {
         record.name: record

@@ -10,12 +10,7 @@ DATA = Path(__file__).parents[3] / "data"
 
 
 class TestXorb(ShardContract):
-    """Real xorbs, small ones, the old info block, and bare chunk records."""
-
-    samples = (
-        *sorted((DATA / "mdb" / "cas" / "xorbs").iterdir()),
-        *sorted((DATA / "xorb").glob("*.xorb")),
-    )
+    samples = (*sorted((DATA / "mdb" / "cas" / "xorbs").iterdir()), *sorted((DATA / "xorb").glob("*.xorb")))
     absent = ("9000", "0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533")
     open_ranges = 2
     find_ranges = 1

@@ -10,7 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, UsageError
-from shardcore.model.drawing import Cells, Ribbon, Tone
+from shardcore.model.drawing import Cells, Tone
 from shardcore.testing.drawing_contract import DrawingContract
 
 DATA = Path(__file__).parents[3] / "data" / "xorb"
@@ -18,31 +18,14 @@ SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "xorb"
 
 
 class TestDrawings(DrawingContract):
-    """Every rectangle stands for bytes of the tree, or is computed; every control can be set."""
-
     samples: ClassVar = [SAMPLES / "chunks.xorb", SAMPLES / "odd.xorb", DATA / "lz4.xorb"]
     quick_samples: ClassVar[int] = 1
     names: ClassVar = ["records", "lanes"]
     absent: ClassVar = ["99"]
 
 
-def test_chunks_stand_on_both_rulers() -> None:
-    """Uncompressed bytes above, stored bytes below; each in the colour of the way in which it is stored."""
-    with shardcore.open(SAMPLES / "chunks.xorb") as shard:
-        drawing = next(one for one in shard.sketches() if one.name == "records").draw({"chunk": 1})
-        (figure,) = drawing.figures
-        assert isinstance(figure, Ribbon)
-        above, below = figure.above, figure.below
-        assert above.stop - above.start == below.stop - below.start == 14_801, "one scale"
-        assert [item.size for item in figure.above.items] == [3000, 5000, 1, 3200, 600, 3000]
-        assert [item.text for item in figure.below.items] == ["lz4", "bg4-lz4", "none", "lz4", "none", "lz4"]
-        assert [item.tone for item in figure.below.items][:3] == [Tone.TWO, Tone.THREE, Tone.ONE]
-        assert [band.below for band in figure.bands][:2] == [(0, 1803), (1803, 5701)]
-        assert [item.here for item in figure.above.items] == [False, True, False, False, False, False]
-
-
 def test_bytes_are_sorted_into_lanes() -> None:
-    """Row 1 of the lanes has bytes 1, 5, 9 … of the chunk; a byte like its neighbour stands out."""
+    """Row 1 of the byte planes has bytes 1, 5, 9 … of the chunk; a byte equal to its neighbour is highlighted."""
     with shardcore.open(SAMPLES / "chunks.xorb") as shard:
         data = shard.read(shard.find("1"))
         drawing = next(one for one in shard.sketches() if one.name == "lanes").draw({"chunk": 1, "first": 10})
@@ -59,7 +42,6 @@ def test_bytes_are_sorted_into_lanes() -> None:
 
 
 def test_a_chunk_that_cannot_be_unpacked_is_an_error_of_the_file() -> None:
-    """The lanes of a damaged chunk say what is wrong with it; the records are drawn all the same."""
     data = bytearray((SAMPLES / "chunks.xorb").read_bytes())
     data[100] ^= 0xFF
     with shardcore.open(bytes(data), format="xorb") as shard:

@@ -9,7 +9,5 @@ from shardcore.testing import PageContract
 
 
 class TestXorbPage(PageContract):
-    """`docs/formats/xorb.md`."""
-
     page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "xorb.md"
     layouts: ClassVar = {found.name: found for found in vars(layout).values() if isinstance(found, Record)}

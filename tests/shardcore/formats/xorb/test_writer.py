@@ -20,14 +20,11 @@ XORBS = Path(__file__).parents[3] / "data" / "mdb" / "cas" / "xorbs"
 
 
 class TestXorbWriterContract(WriterContract):
-    """The contract of every writer."""
-
     format: ClassVar = "xorb"
     suffix: ClassVar = ".xorb"
     keyless: ClassVar = True
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        """Contents of one chunk each: noise, text, numbers."""
         numbers = np.arange(1500, dtype="<f4").tobytes()
         return [
             (None, b"a"),
@@ -38,19 +35,16 @@ class TestXorbWriterContract(WriterContract):
         ]
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
-        """Objects are told apart by their order."""
         return shard.read(shard.find(str(row)))
 
 
 def write(path: Path, contents: list[bytes], **options: Any) -> None:
-    """Writes contents in their order."""
     with shardcore.create(path, format="xorb", **options) as writer:
         for data in contents:
             assert writer.add(None, data) == ""
 
 
 def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
-    """`abc` and `defg` as they are: 199 bytes, with the digest of those that the reference writes."""
     for compression in ("none", "auto"):
         path = tmp_path / compression
         write(path, [b"abc", b"defg"], cut=False, compression=compression)
@@ -60,7 +54,6 @@ def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in XORBS.iterdir()))
 def test_xorbs_of_the_reference_are_written_again(tmp_path: Path, name: str) -> None:
-    """The chunks of a xorb that hf-xet wrote, one by one or together, make a xorb of the same hash, no larger."""
     with shardcore.open(XORBS / name) as xorb:
         hashed = [xorb.objects.ref(row).extras["hash"] for row in range(len(xorb.objects))]
         contents = [xorb.read(xorb.objects.ref(row)) for row in range(len(xorb.objects))]
@@ -75,7 +68,6 @@ def test_xorbs_of_the_reference_are_written_again(tmp_path: Path, name: str) -> 
 
 
 def test_files_are_cut_by_their_content(tmp_path: Path) -> None:
-    """A file becomes its chunks; `all` is the files, one after the other; an empty file has no chunk."""
     dice = random.Random(1)
     files = [dice.randbytes(400_000), b"", bytes(300_000), b"end"]
     path = tmp_path / "out.xorb"
@@ -89,7 +81,6 @@ def test_files_are_cut_by_their_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("compression", "codecs"), [("none", "none"), ("lz4", "lz4"), ("bg4", "bg4-lz4")])
 def test_compression_as_asked(tmp_path: Path, compression: str, codecs: str) -> None:
-    """A chunk that can be compressed is stored as asked; noise is stored as it is; `auto` is never larger."""
     numbers = np.cumsum(np.random.default_rng(1).normal(size=2000)).astype("<f4").tobytes()
     noise = random.Random(2).randbytes(2000)
     path, best = tmp_path / "out.xorb", tmp_path / "best.xorb"
@@ -103,20 +94,19 @@ def test_compression_as_asked(tmp_path: Path, compression: str, codecs: str) -> 
 
 
 def test_limits_are_told_with_their_figures() -> None:
-    """One chunk too many, a chunk too large or empty, a xorb over 64 MiB, and one of no chunk: refused by name."""
     with shardcore.create(None, format="xorb", cut=False, compression="none") as writer:
         for _ in range(8192):
             writer.add(None, b"x")
-        with pytest.raises(shardcore.UsageError, match=r"with last\.bin .* have 8,193 chunks; .* at most 8,192"):
+        with pytest.raises(shardcore.UsageError, match="8,193"):
             writer.add(None, b"x", label="last.bin")
         for data in (b"", bytes(131_073)):
-            with pytest.raises(shardcore.UsageError, match=f"b.bin has {len(data):,} bytes; a chunk has 1 to 131,072"):
+            with pytest.raises(shardcore.UsageError, match=f"b.bin has {len(data):,} bytes"):
                 writer.add(None, data, label="b.bin")
         assert len(writer.plan().files[0].objects) == 8192
     with shardcore.create(None, format="xorb", cut=False) as writer:
         for _ in range(511):
             writer.add(None, bytes(131_072))
-        with pytest.raises(shardcore.UsageError, match=r"67,112,960 bytes; a xorb has at most 67,108,864"):
+        with pytest.raises(shardcore.UsageError, match="67,112,960"):
             writer.add(None, bytes(131_072))
     with (
         shardcore.create(None, format="xorb") as writer,
@@ -127,7 +117,7 @@ def test_limits_are_told_with_their_figures() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in XORBS.iterdir()))
 def test_extract_and_pack_give_the_same_chunks(tmp_path: Path, name: str) -> None:
-    """The manifest tells where the chunks of the whole content end: what is packed from it has the same hash."""
+    """The manifest has the chunk ends of the whole content: what is packed from it has the same hash."""
     with shardcore.open(XORBS / name) as xorb:
         assert not any(line.error for line in extract_objects(xorb, [xorb.find("all")], tmp_path / "x"))
     pack("xorb", tmp_path / "again", manifest=tmp_path / "x" / "manifest.json")
@@ -136,25 +126,17 @@ def test_extract_and_pack_give_the_same_chunks(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ([3, 3], "b.bin has 7 bytes, its chunks have 6"),
-        ([7, 1], "chunks have 8"),
-        ([0, 7], "list of numbers"),
-        (7, "list"),
-    ],
+    ("sizes", "message"), [([3, 3], "b.bin.*7 bytes"), ([7, 1], "8"), ([0, 7], "list"), (7, "list")]
 )
-def test_chunks_that_do_not_fit_are_refused(told: Any, message: str) -> None:
-    """Sizes of chunks that do not add up to the content, or are none, are told with the name."""
+def test_chunks_that_do_not_fit_are_refused(sizes: Any, message: str) -> None:
     with shardcore.create(None, format="xorb") as writer:
         writer.add(None, b"abcdefg", chunks=[3, 4])
         with pytest.raises(shardcore.UsageError, match=message):
-            writer.add(None, b"abcdefg", label="b.bin", chunks=told)
+            writer.add(None, b"abcdefg", label="b.bin", chunks=sizes)
         assert len(writer.plan().files[0].objects) == 2
 
 
 def test_after_a_failing_input_the_xorb_is_sound(tmp_path: Path) -> None:
-    """What a failing input left is taken away, and writing goes on."""
 
     def failing() -> Any:
         yield random.Random(1).randbytes(6_000_000)
