@@ -15,7 +15,6 @@ from tests.shardcore.teaching.test_build import LESSONS, built
 @pytest.mark.thorough
 @pytest.mark.interop("cloudvolume", "tensorstore")
 def test_the_shard_of_the_lesson_is_read(tmp_path: Path) -> None:
-    """cloud-volume and tensorstore find the three keys in the shard, beside the info of a new file."""
     path = new_file("neuroglancer", tmp_path)
     path.write_bytes(built(LESSONS["neuroglancer"]))
     keys = {2: b"two", 9: b"nine", 14: b"fourteen"}
@@ -25,7 +24,6 @@ def test_the_shard_of_the_lesson_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.interop("bloscpack")
 def test_the_file_of_the_lesson_is_read(tmp_path: Path) -> None:
-    """The reference decompresses both chunks."""
     path = new_file("bloscpack", tmp_path)
     path.write_bytes(built(LESSONS["bloscpack"]))
     with Reader("bloscpack") as reader:

@@ -34,22 +34,12 @@ GZIP = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and a reader of it.
-
-    Attributes:
-        format: The format.
-        reader: The reader, as in `tests.interop.readers`.
-        name: What claims about it begin with.
-        sample: The file, among the samples; empty for one with gzip in it that is made.
-    """
-
     format: str
     reader: str
     name: str
     sample: str
 
     def made(self, folder: Path) -> Path:
-        """The file, where it can be changed."""
         path = folder / Path(self.sample or "0.shard").name
         if self.sample:
             shutil.copy(SAMPLES / self.sample, path)
@@ -79,7 +69,6 @@ CASES = [
 
 
 def flips(path: Path, dice: random.Random, each: int) -> list[Change]:
-    """Bits all over the sections of a file, more of the high ones: they lead outside."""
     data, found = path.read_bytes(), []
     with shardcore.open(str(path)) as shard:
         for section in shard.sections:
@@ -91,13 +80,11 @@ def flips(path: Path, dice: random.Random, each: int) -> list[Change]:
 
 
 def impact_of(was: Before, path: Path, change: Change, format: str) -> Impact:
-    """What our checks and our own reading say."""
     with shardcore.open(PatchedSource(FileSource(path), [change]), format=format, partial=True) as shard:
         return compare(was, shard)
 
 
 def wrong_by(was: Answers, now: Answers) -> list[str]:
-    """The keys for which a reader serves other bytes."""
     return [key for key, (what, told) in now.items() if what == "ok" and was[key] != (what, told)]
 
 
@@ -105,7 +92,6 @@ def wrong_by(was: Answers, now: Answers) -> list[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", CASES)
 def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
-    """Where a reader serves wrong bytes, the sandbox says so: of the object, or of that reader."""
     path = case.made(tmp_path)
     original = tmp_path / "original"
     shutil.copy(path, original)
@@ -148,6 +134,5 @@ def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
 
 
 def claims_of(case: Case, impact: Impact) -> list[Peer]:
-    """What is claimed of the reader, for what the checks say."""
     found = peers_about(format_of(case.format).peers(), impact.new, silent=bool(impact.silent))
     return [one for one in found if one.name.startswith(case.name)]

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
 
 def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
-    """All keys that tensorstore lists, each read by itself."""
     import tensorstore as ts
 
     base = {"driver": "file", "path": f"{folder}/"}
@@ -31,7 +30,6 @@ def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
 
 
 def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
-    """All shards, taken apart by cloud-volume."""
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
 
     reader = ShardReader(None, None, ShardingSpecification.from_dict(dict(spec)))
@@ -43,7 +41,6 @@ def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]
 
 @pytest.mark.parametrize("seed", range(rounds(30, 6)))
 def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
-    """Keys over the whole range, in any order of adding, in both orders on disk, come back from both readers."""
     dice = random.Random(seed)
     spec = random_spec(dice)
     keys = list({dice.getrandbits(dice.choice([10, 33, 64])) for _ in range(dice.randint(1, 150))} | {2**64 - 1})
@@ -62,7 +59,6 @@ def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("spec", [None, 1, 2])
 def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
-    """A .npy becomes a volume that both readers give back, with suggested parameters or given ones."""
     import tensorstore as ts
     from cloudvolume import CloudVolume
 
@@ -82,7 +78,6 @@ def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
 
 @pytest.mark.parametrize("compress", ["gzip", "br", None])
 def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) -> None:
-    """What cloud-volume wrote one file per chunk, offset included, it reads sharded as well; tensorstore, too."""
     import tensorstore as ts
     from cloudvolume import CloudVolume
 
@@ -112,7 +107,6 @@ def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) 
 
 
 def test_all_scales_become_sharded(tmp_path: Path) -> None:
-    """A root of two scales with skeletons, written by cloud-volume: it and tensorstore read all of the sharded one."""
     import tensorstore as ts
     from cloudvolume import CloudVolume, Skeleton
 
@@ -155,7 +149,6 @@ def test_all_scales_become_sharded(tmp_path: Path) -> None:
 
 
 def test_annotations_are_read(tmp_path: Path) -> None:
-    """Each index of annotations, by id, by relation and by cell, is listed and read by tensorstore and cloud-volume."""
     root, held = annotations(tmp_path / "in")
     out = tmp_path / "out"
     pack("neuroglancer", f"{out}/", [root])
@@ -172,7 +165,6 @@ SEGMENTS = (7, 2**40 + 1, 12)
 
 
 def unsharded_meshes(folder: Path, **more: Any) -> None:
-    """Meshes of one file for each manifest and its fragments, with the info."""
     import DracoPy
     from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 
@@ -201,7 +193,6 @@ def unsharded_meshes(folder: Path, **more: Any) -> None:
 
 
 def meshes_in(root: Path) -> dict[int, Any]:
-    """The meshes in the folder `mesh` of a volume, as cloud-volume reads them."""
     from cloudvolume import CloudVolume
 
     volume = CloudVolume.create_new_info(1, "segmentation", "uint64", "raw", [1, 1, 1], [0, 0, 0], [64] * 3)
@@ -211,7 +202,6 @@ def meshes_in(root: Path) -> dict[int, Any]:
 
 
 def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
-    """Every mesh has the vertices and triangles of another one."""
     for segment in SEGMENTS:
         assert len(found[segment].faces)
         assert np.array_equal(found[segment].vertices, wanted[segment].vertices)
@@ -219,7 +209,6 @@ def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
 
 
 def test_meshes_are_read(tmp_path: Path) -> None:
-    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
     unsharded_meshes(tmp_path / "unsharded" / "mesh")
     (tmp_path / "sharded").mkdir()
     pack("neuroglancer", f"{tmp_path / 'sharded' / 'mesh'}/", [tmp_path / "unsharded" / "mesh"])
@@ -227,7 +216,6 @@ def test_meshes_are_read(tmp_path: Path) -> None:
 
 
 def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
-    """Converted to shards again, or to another format and back, meshes are where they were for both readers."""
     transform = [8, 0, 0, 256_000, 0, 4, 0, -7, 0, 0, 40, 3]
     unsharded_meshes(tmp_path / "in", transform=transform, lod_scale_multiplier=2.5)
     roots = {name: tmp_path / name / "mesh" for name in ("source", "back", "direct", "resharded")}
@@ -256,7 +244,6 @@ def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
 
 
 def test_the_rule_for_ids_is_cloud_volumes() -> None:
-    """Suggested bits are those that cloud-volume computes, for small sets and large ones."""
     from cloudvolume.datasource.precomputed.sharding import compute_shard_params_for_hashed
 
     dice = random.Random(3)
