@@ -15,7 +15,6 @@ from shardscope.startup.settings import MAX_RECENT, Settings, settings_file
 
 
 def test_recent_files(tmp_path: Path) -> None:
-    """The latest is first, none is there twice, and the list is bounded; it survives the program."""
     settings = Settings(tmp_path / "s.json")
     assert settings.recent == []
     for number in range(MAX_RECENT + 5):
@@ -30,15 +29,7 @@ def test_recent_files(tmp_path: Path) -> None:
     assert again.recent == []
 
 
-def test_one_recent_file_is_a_list(tmp_path: Path) -> None:
-    """A list of one comes back as a list."""
-    settings = Settings(tmp_path / "s.json")
-    settings.add_recent("/data/1.shard")
-    assert Settings(tmp_path / "s.json").recent == ["/data/1.shard"]
-
-
 def test_theme_and_layout(tmp_path: Path) -> None:
-    """The theme is one of those there are; a layout comes back byte by byte."""
     settings = Settings(tmp_path / "s.json")
     assert settings.theme == "system"
     settings.theme = "dark"
@@ -52,7 +43,6 @@ def test_theme_and_layout(tmp_path: Path) -> None:
 
 
 def test_theme_of_one_start(tmp_path: Path) -> None:
-    """A theme given for one start is shown and not remembered; one that is chosen then is both."""
     path = tmp_path / "settings.json"
     Settings(path).theme = "light"
     once = Settings(path, theme="dark")
@@ -63,7 +53,6 @@ def test_theme_of_one_start(tmp_path: Path) -> None:
 
 
 def test_a_lesson_on_an_address_is_remembered_without_its_signature(tmp_path: Path) -> None:
-    """What is written down of a file of the user says where it is, and not how somebody gets in."""
     settings = Settings(tmp_path / "settings.json")
     settings.set_lesson_step("small", 3, "https://me:word@host/a.shard?X-Amz-Signature=0123")
     assert settings.lesson_step("small", "https://host/a.shard?X-Amz-Signature=4567") == 3
@@ -74,7 +63,6 @@ KINDS = ("", "_shown", "_done")
 
 
 def is_stored(attribute: object) -> bool:
-    """Whether an attribute of the class is a value of the file."""
     return hasattr(attribute, "__set_name__")
 
 
@@ -103,7 +91,6 @@ print(settings.theme, settings.layout("geometry"))
 
 
 def test_settings_that_are_planted_run_nothing(tmp_path: Path) -> None:
-    """Neither the window nor Qt's own file dialog unpickles Python objects that settings of Qt may hold."""
     own = tmp_path / "shardscope"
     files = [tmp_path / "QtProject.conf", *(own / name for name in ("settings.json", "shardscope.ini"))]
     environment = os.environ | {"XDG_CONFIG_HOME": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"}
@@ -121,7 +108,6 @@ def test_settings_that_are_planted_run_nothing(tmp_path: Path) -> None:
     ids=["ini", "empty", "list", "cut", "zeros", "deep", "digits", "long"],
 )
 def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> None:
-    """It runs nothing, is not lost, and the settings are those of the first start; they are kept from then on."""
     path, told = tmp_path / "settings.json", list[str]()
     path.write_text(text)
     settings = Settings(path)
@@ -133,11 +119,8 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
     assert (Settings(path).theme, len(told)) == ("dark", 1)
 
 
-@pytest.mark.parametrize(
-    "value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"]
-)
+@pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"])
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
-    """Reading them never fails."""
     path, names = tmp_path / "s.json", ["theme", *(name for name, one in vars(Settings).items() if is_stored(one))]
     keys = ["layout/state", "columns/swh", "lessons_on_files", *(f"lessons{kind}/small" for kind in KINDS), *names]
     path.write_text("{" + ", ".join(f'"{key}": {value}' for key in keys) + "}")
@@ -151,7 +134,6 @@ def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, val
 
 
 def test_two_windows_keep_the_values_of_both(tmp_path: Path) -> None:
-    """A window writes what it changed, and not what it read when it started."""
     one, other = Settings(tmp_path / "s.json"), Settings(tmp_path / "s.json")
     one.theme, other.price = "dark", "gcs"
     one.zoom = 1.5
@@ -160,7 +142,6 @@ def test_two_windows_keep_the_values_of_both(tmp_path: Path) -> None:
 
 
 def test_settings_that_cannot_be_written_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The window goes on with what was chosen."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert settings_file() == tmp_path / "shardscope" / "settings.json"
     (tmp_path / "shardscope").mkdir()
