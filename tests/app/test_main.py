@@ -32,12 +32,14 @@ def command(*arguments: object, **environment: str) -> subprocess.CompletedProce
 
 
 def test_version() -> None:
+    """`--version` needs no display."""
     done = command("--version")
     assert (done.returncode, done.stdout.strip()) == (0, f"shardscope {shardcore.__version__}")
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="a window can always be shown there")
 def test_no_display() -> None:
+    """Without a display: one line that names what works instead, and exit code 2."""
     done = command("some.shard")
     assert done.returncode == 2
     assert done.stdout == ""
@@ -53,6 +55,7 @@ def test_no_display() -> None:
     sampled([("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 1),
 )
 def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: tuple[int, int]) -> None:
+    """A picture of the window on a sample: its size is what was asked for, times the scale, and it is not empty."""
     target = tmp_path / "out.png"
     done = command(
         "--screenshot", target, data / "swh" / "small.shard",
@@ -68,6 +71,7 @@ def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: 
 
 @pytest.mark.thorough
 def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
+    """`--trace` and `--verify` show more than the first page; so does `--lesson`."""
     plain, traced, taught = (tmp_path / f"{name}.png" for name in ("plain", "traced", "taught"))
     sample = data / "swh" / "small.shard"
     key = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -82,6 +86,7 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
 
 
 def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options that make no sense are refused with exit code 2 and the reason."""
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setenv("QT_SCALE_FACTOR", "1")
     wrong = {"--size": "big", "--scale": "9", "--theme": "pink", "--select": "first", "--verify": "all"}
@@ -139,6 +144,7 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
 
 
 def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are called as those of `shardcore`; without any nothing is said, and contradictions are refused."""
     options = parser()
     assert reach_of(options, options.parse_args(["s3://b/k"])) is None
     given = options.parse_args(

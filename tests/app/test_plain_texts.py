@@ -54,6 +54,7 @@ PARENTS = {"self", "page", "parent", "self._window", "window"}
 
 @pytest.mark.thorough
 def test_labels_do_not_guess() -> None:
+    """A label or question whose text is not all in the source says that it is plain text."""
     trees = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
     assert [f"{name}: {label}" for name, tree in trees.items() for label in guessing_labels(tree)] == []
 

@@ -73,6 +73,7 @@ def untranslated() -> dict[str, list[str]]:
 
 @pytest.mark.thorough
 def test_every_text_is_translated() -> None:
+    """No text is shown that was not handed to `tr` or `translate`: labels, menus, and sentences of the status line."""
     assert untranslated() == {}
 
 
@@ -93,6 +94,7 @@ def marked(qapp: QApplication) -> Iterator[Marked]:
 
 
 def test_help_speaks_the_language(qtbot: QtBot, settings: Settings, marked: Marked) -> None:
+    """In another language the help menu and the sheet are in that language."""
     window = MainWindow(settings)
     qtbot.addWidget(window)
     (menu,) = [a.menu() for a in window.menuBar().actions() if "Help" in a.text()]

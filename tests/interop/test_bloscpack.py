@@ -50,6 +50,7 @@ def compressed(dice: np.random.Generator, plain: bytes, codec: str, shuffle: int
 
 @pytest.mark.parametrize(("codec", "shuffle"), list(product(CODECS, range(3))))
 def test_chunks_of_the_reference(codec: str, shuffle: int) -> None:
+    """Chunks of python-blosc of every codec and filter come back, whatever typesize, level, blocks and threads."""
     dice = np.random.default_rng([CODECS.index(codec), shuffle])
     for _ in range(120):
         plain = content(dice, int(2 ** dice.uniform(0, 18)))

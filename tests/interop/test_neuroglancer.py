@@ -117,6 +117,7 @@ def test_codes_agree_with_cloud_volume(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
+    """Each chunk of a random sharded volume is the array that lies there; fill values have no chunk."""
     import tensorstore as ts
 
     dice = random.Random(seed)
@@ -180,6 +181,7 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
     ],
 )
 def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str, channels: int) -> None:
+    """Voxels of encoded chunks are those that tensorstore reads, and the chunk's array is that of `content`."""
     import tensorstore as ts
 
     scale: dict[str, Any] = {
@@ -220,6 +222,7 @@ def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str
 
 @pytest.mark.parametrize("seed", range(4))
 def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
+    """Manifests and their unlisted fragments come back for every segment, with and without the info."""
     from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 

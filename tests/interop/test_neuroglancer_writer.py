@@ -41,6 +41,7 @@ def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]
 
 @pytest.mark.parametrize("seed", range(rounds(30, 6)))
 def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
+    """Keys over the whole range, in any order of adding, in both orders on disk, come back from both readers."""
     dice = random.Random(seed)
     spec = random_spec(dice)
     keys = list({dice.getrandbits(dice.choice([10, 33, 64])) for _ in range(dice.randint(1, 150))} | {2**64 - 1})
@@ -59,6 +60,7 @@ def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("spec", [None, 1, 2])
 def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
+    """A .npy becomes a volume that both readers give back, with suggested parameters or given ones."""
     import tensorstore as ts
     from cloudvolume import CloudVolume
 
@@ -78,6 +80,7 @@ def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
 
 @pytest.mark.parametrize("compress", ["gzip", "br", None])
 def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) -> None:
+    """What cloud-volume wrote one file per chunk, offset included, it reads sharded as well; tensorstore, too."""
     import tensorstore as ts
     from cloudvolume import CloudVolume
 
@@ -107,6 +110,7 @@ def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) 
 
 
 def test_all_scales_become_sharded(tmp_path: Path) -> None:
+    """A root of two scales with skeletons, written by cloud-volume: it and tensorstore read all of the sharded one."""
     import tensorstore as ts
     from cloudvolume import CloudVolume, Skeleton
 
@@ -149,6 +153,7 @@ def test_all_scales_become_sharded(tmp_path: Path) -> None:
 
 
 def test_annotations_are_read(tmp_path: Path) -> None:
+    """Each index of annotations, by id, by relation and by cell, is listed and read by tensorstore and cloud-volume."""
     root, held = annotations(tmp_path / "in")
     out = tmp_path / "out"
     pack("neuroglancer", f"{out}/", [root])
@@ -209,6 +214,7 @@ def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
 
 
 def test_meshes_are_read(tmp_path: Path) -> None:
+    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
     unsharded_meshes(tmp_path / "unsharded" / "mesh")
     (tmp_path / "sharded").mkdir()
     pack("neuroglancer", f"{tmp_path / 'sharded' / 'mesh'}/", [tmp_path / "unsharded" / "mesh"])

@@ -31,6 +31,7 @@ def reference_section(path: Path, keys: np.ndarray, start: int) -> tuple[bytes, 
 
 @pytest.mark.parametrize("first", range(1, 200, 20))
 def test_small_functions_are_equal(tmp_path: Path, first: int) -> None:
+    """Every number of keys from 1 to 199, retries and their stale displacements included."""
     for count in range(first, min(first + 20, 200)):
         keys = random_keys(count, seed=count)
         section, seeds = reference_section(tmp_path / f"{count}.shard", keys, start=count)
@@ -40,6 +41,7 @@ def test_small_functions_are_equal(tmp_path: Path, first: int) -> None:
 
 @pytest.mark.parametrize("count", [4095, 4096, 20_000, 100_000])
 def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
+    """Large functions need no second seed: the one in the file is enough."""
     keys = random_keys(count, seed=count)
     section, _ = reference_section(tmp_path / "large.shard", keys, start=count)
     assert section_bytes(build(keys, [take_apart(section).seed])) == section

@@ -69,6 +69,7 @@ def stage(x_display: dict[str, str], data: Path, tmp_path: Path) -> Iterator[Sta
 @pytest.mark.thorough
 @pytest.mark.display("xdotool")
 def test_drag_onto_another_program(stage: Stage, data: Path, tmp_path: Path) -> None:
+    """One row, then two: the other program gets files with safe names and exactly the bytes of the objects."""
     objects = json.loads((data / "swh/small.expected.json").read_text())["objects"]
     first, second, *_ = [key for key in stage.rows if objects[key]["size"] > 0]
 

@@ -87,6 +87,7 @@ def person(
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_person_runs_through(person: Person, wanted: Wanted, tmp_path: Path, errors_of: Path) -> None:
+    """Open by drop, click, search, look up, extract by drag and by dialog, find the object of a file."""
     by_mouse(person, wanted, tmp_path / "by mouse")
     person.take_keyboard()
     person.press("ctrl+q")

@@ -15,6 +15,7 @@ from shardscope.startup.settings import MAX_RECENT, Settings, settings_file
 
 
 def test_recent_files(tmp_path: Path) -> None:
+    """The latest is first, none is there twice, and the list is bounded; it survives the program."""
     settings = Settings(tmp_path / "s.json")
     assert settings.recent == []
     for number in range(MAX_RECENT + 5):
@@ -30,6 +31,7 @@ def test_recent_files(tmp_path: Path) -> None:
 
 
 def test_theme_and_layout(tmp_path: Path) -> None:
+    """The theme is one of those there are; a layout comes back byte by byte."""
     settings = Settings(tmp_path / "s.json")
     assert settings.theme == "system"
     settings.theme = "dark"
@@ -43,6 +45,7 @@ def test_theme_and_layout(tmp_path: Path) -> None:
 
 
 def test_theme_of_one_start(tmp_path: Path) -> None:
+    """A theme given for one start is shown and not remembered; one that is chosen then is both."""
     path = tmp_path / "settings.json"
     Settings(path).theme = "light"
     once = Settings(path, theme="dark")

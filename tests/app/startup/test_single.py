@@ -72,6 +72,7 @@ def sent(qtbot: QtBot, name: str, data: bytes) -> bytes | None:
 
 
 def test_a_message_carries_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are whole, whatever the working directory of the running window is; formats and bytes go along."""
     monkeypatch.chdir(tmp_path)
     same = (Handover("s3://bucket/key"), Handover("/x/ü b.shard"), Handover("https://host/a.zip#/x/y", "zip"))
     files = [Handover("a.shard", "swh", Span("", 8, 16)), *same]
@@ -96,6 +97,7 @@ def test_no_credential_is_sent_or_taken(uri: str) -> None:
 
 
 def test_a_message_is_bounded() -> None:
+    """Too many files, or too long names, are not sent and not taken."""
     assert message_of([Handover("/a")] * (MOST + 1)) == b""
     assert message_of([Handover("/" + "a" * 4000)] * 20) == b""
     with pytest.raises(ValueError, match="long"):
@@ -184,6 +186,7 @@ def test_nonsense_is_ended_without_an_answer(server: SingleWindow, name: str, qt
 
 @pytest.mark.thorough
 def test_silence_is_ended(server: SingleWindow, name: str, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever connects and sends nothing is let go after a while, and too many at once are not let in."""
     guests = [QLocalSocket() for _ in range(MOST_GUESTS + 4)]
     for guest in guests:
         guest.connectToServer(name)
