@@ -14,7 +14,7 @@ WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check full lint types layers fix bench fuzz soak pictures screenshots interop man venv clean
+.PHONY: help run test check full lint types layers fix bench fuzz mutate soak pictures screenshots interop man venv clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ bench: $(VENV)/interop.stamp ## our times beside the reference implementations'
 
 fuzz: $(VENV)/test.stamp ## damaged files for readers, writers and the window; ARGS="--minutes 10 --seed 7 --format swh"
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+mutate: $(VENV)/test.stamp ## break the program at random, and count what the tests detect; ARGS="--seed 1 --count 60"
+	$(BIN)/python -m tests.mutate $(ARGS)
 
 soak: $(VENV)/test.stamp ## use window and library for long, and fail on growth; ARGS="--minutes 60"
 	$(BIN)/python -m tests.soak $(ARGS)

@@ -44,7 +44,6 @@ from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Step, Trace
 from shardcore.sources.read_purpose import at_most
 from shardcore.sources.remote.address import shown_address
-from shardcore.teaching.comparison.comparison import HEADINGS, Comparison, cells
 from shardcore.teaching.drawing.notebook import picture_of
 from shardcore.teaching.drawing.svg import with_ids
 
@@ -242,7 +241,7 @@ def _(drawing: Drawing) -> Iterator[str]:
     yield f"<div>{with_ids(text, f'd{crc32(text.encode()):08x}-')}</div>" if len(text) < DRAWN else ""
 
 
-# --- reports and comparisons ---
+# --- reports ---
 
 
 @parts.register
@@ -268,13 +267,6 @@ def _(found: ShardDiff) -> Iterator[str]:
     rows = [(one.name, one.change.value, said(one.first), said(one.second), one.why) for one in members[:LINES]]
     yield _table(rows, ("shard", "change", "first", "second", "")) if rows else ""
     yield _more(len(members), LINES, "shard")
-
-
-@parts.register
-def _(found: Comparison) -> Iterator[str]:
-    yield _line(found.about)
-    yield _table([(row.title, *cells(row)) for row in found.rows], HEADINGS)
-    yield from (_line(note, _MUTED) for note in found.notes)
 
 
 # --- contents ---

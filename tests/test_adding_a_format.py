@@ -73,18 +73,16 @@ def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -
 
 
 def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Charts, costs, leads, salvage and the comparison work on it; of drawings it says that there are none."""
+    """Charts, costs, leads and salvage work on it; of drawings it says that there are none."""
     (tmp_path / "in.tally").write_bytes(tally_of(CONTENTS))
     file = str(tmp_path / "in.tally")
     for command, told in (
         (["chart", file], "entries (index)"),
         (["chart", file, "sizes"], "3 objects"),
-        (["chart", file, "entropy"], "ntropy"),
         (["trace", file, "last", "--cold"], "request"),
         (["explain", file, "9", "--leads"], "name"),
         (["recover", file, "--plan"], "intact"),
         (["draw", file], "no drawings"),
-        (["compare", "--count", "1", "--size", "10"], "tally"),
     ):
         assert run(command) == 0, command
         printed = capsys.readouterr()

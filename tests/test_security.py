@@ -47,7 +47,6 @@ ISOLATED = "tests/shardcore/codecs/test_isolated.py"
 SOURCES = "tests/shardcore/sources/test_sources.py"
 NOTES = "tests/shardcore/operations/test_notes.py"
 OPTIONS = "tests/shardcore/operations/extraction/test_options.py"
-PACKS = "tests/shardcore/teaching/lessons/test_packs.py"
 DRAGGED = "tests/app/views/objects/test_drag_files.py"
 BOUNDS = "tests/hostile/test_bounds.py::test_every_command_stays_within_the_bounds"
 
@@ -106,10 +105,9 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{DRAGGED}::test_folders_are_private",
         f"{DRAGGED}::test_removed_with_the_process",
     ),
-    "A pack of lessons": (f"{PACKS}::test_what_is_refused_leaves_nothing",),
     "No preview, page, note": (
         f"{HERE}::test_no_view_loads_resources",
-        "tests/app/learning/lessons/test_packs.py::test_pictures_and_notes_load_nothing",
+        "tests/app/learning/lessons/test_lesson_files.py::test_pictures_and_notes_load_nothing",
         "tests/shardcore/teaching/lessons/test_page.py::test_nothing_of_a_text_becomes_part_of_the_page",
     ),
     "A drop opens files": ("tests/app/shell/test_drop_places.py::test_other_drags_show_nothing",),
@@ -135,7 +133,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     "Chunks that could crash": (
         "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
         "tests/shardcore/codecs/test_isolated.py::test_a_dead_process_is_an_error_and_replaced",
-        "tests/app/learning/lessons/test_packs.py::test_pictures_are_decoded_in_a_process_of_their_own",
+        "tests/app/learning/lessons/test_lesson_files.py::test_pictures_are_decoded_in_a_process_of_their_own",
     ),
     "A name inside a file": (
         "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",

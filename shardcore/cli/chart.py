@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,54 +27,56 @@ MOST_LINES = 60
 class What(StrEnum):
     BUDGET = "budget"
     SIZES = "sizes"
-    ENTROPY = "entropy"
     LOAD = "load"
 
 
 @opens
 def chart(
     uri: Uri,
-    what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes, entropy or load.")] = What.BUDGET,
+    what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes or load.")] = What.BUDGET,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
-    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes instead of a sample.")] = False,
     spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """Count bytes per use, object sizes, entropy, or the load of slots.
+    """Count bytes per use, object sizes, or the load of slots.
 
     Examples:
         shardcore chart small.shard load
-        shardcore chart array.blp entropy --csv
+        shardcore chart array.blp sizes --json
     """
     only("with sizes and load", what in (What.SIZES, What.LOAD), of=of)
-    only("with entropy", what is What.ENTROPY, whole=whole)
     only("with load", what is What.LOAD, spread=spread)
-    only("without --json", not json, csv=as_csv)
     from shardcore.cli.rows import warn_unreadable
-    from shardcore.teaching.charts import export as written
 
     with how.open(uri) as shard:
-        if what is not What.ENTROPY and not shard.loaded:
+        if not shard.loaded:
             with progress_bar("Reading the index") as progress:
                 shard.load_index(progress)
         if what is What.BUDGET:
             shares = _shares(shard)
-            rows, values = written.shares_csv, written.shares_json
-            found: Any = shares
+            if json:
+                print_json([_share_json(share) for share in shares])
+            else:
+                _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in shares])
         else:
-            found = _counted(shard, what, of, whole=whole, spread=spread)
-            rows, values = written.chart_csv, written.chart_json  # type: ignore[assignment]
-        if json:
-            print_json(values(found))
-        elif as_csv:
-            sys.stdout.write(rows(found))
-        elif what is What.BUDGET:
-            _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
-        else:
-            _print_chart(found)
+            found = _counted(shard, what, of, spread=spread)
+            if json:
+                print_json(found.to_json())
+            else:
+                _print_chart(found)
         return 1 if warn_unreadable(shard) else 0
+
+
+def _share_json(share: Share) -> dict[str, Any]:
+    first = None if share.span is None else share.span.to_json()
+    return {
+        "use": share.use.value,
+        "name": share.name,
+        "bytes": share.size,
+        "stretches": share.stretches,
+        "first": first,
+    }
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:
@@ -87,19 +88,14 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
         return shard.count_shares(progress)
 
 
-def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
-    from shardcore.teaching.charts.charts import entropy_chart, load_chart, object_sizes, spread_chart
-    from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
+def _counted(shard: Shard, what: What, of: str, *, spread: bool) -> Chart:
+    from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
 
     with progress_bar("Counting") as progress:
         if what is What.SIZES:
             if of and of not in shard.objects.kinds:
                 raise UsageError(f"no objects of kind {short(of)} (available: {', '.join(shard.objects.kinds)})")
             return object_sizes(shard.objects, of, progress).chart()
-        if what is What.ENTROPY:
-            if shard.source is None:
-                raise UsageError("a folder has no bytes: give one of its files")
-            return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
         names = [load.name for load in shard.loads]
         if not names:
             raise UsageError(shard.no_loads)
@@ -121,14 +117,12 @@ def _print_chart(found: Chart) -> None:
     each = -(-len(found) // MOST_LINES) or 1
     lines = []
     for first in range(0, len(found), each):
-        part = found.values[first : first + each]
-        known = part[part == part]  # noqa: PLR0124 - what is unknown is not equal to itself
         last = min(first + each, len(found))
-        value = float(known.mean()) if len(known) else float("nan")
-        text = f"{value:,.2f}".rstrip("0").rstrip(".") if len(known) else "not computed"
+        value = float(found.values[first:last].mean())
+        text = f"{value:,.2f}".rstrip("0").rstrip(".")
         low, high = int(found.edges[first]), int(found.edges[last])
         name = f"{low:,}" if high == low + 1 else f"{low:,}..{high:,}"
-        lines.append((name, value if len(known) else 0.0, text))
+        lines.append((name, value, text))
     print_line(f"{found.x}: {found.y}" + (f", mean of {each:,}" if each > 1 else ""))
     _print_bars(lines)
 

@@ -1,4 +1,4 @@
-"""The command that draws: of a file, or of one lookup, as text, SVG or JSON."""
+"""The command that draws: of a file, or of one lookup, as text or SVG."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
-from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.cli.options import USUAL, Opening, Uri, only, opens
+from shardcore.cli.output import print_line, write_text_to
 from shardcore.errors import UsageError
 from shardcore.model.drawing import sketch_label, sketch_named
 from shardcore.model.text import short
@@ -32,11 +32,10 @@ def draw(
         int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Width of the SVG.")
     ] = WIDTH,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours in the SVG.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="Print text; default without --svg and --json.")] = False,
-    json: Json = False,
+    text: Annotated[bool, typer.Option("--text", help="Print text; default without --svg.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """Draw the file, or the lookup of a key, as text, SVG or JSON.
+    """Draw the file, or the lookup of a key, as text or SVG.
 
     Examples:
         shardcore draw archive 2090
@@ -48,7 +47,7 @@ def draw(
         if not name:
             if values or svg:
                 raise UsageError(f"--set and --svg require --name: {_names(sketches)}")
-            _list(sketches, json=json)
+            _list(sketches)
             return 0
         sketch = sketch_named(sketches, name)
         if sketch is None:
@@ -59,11 +58,7 @@ def draw(
         drawing = sketch.draw(_values(sketch, values or []))
     if svg:
         _write(drawing, svg, width=width, dark=dark)
-    if json:
-        from shardcore.teaching.drawing.as_json import drawing_json
-
-        print_json(drawing_json(drawing))
-    if text or not (svg or json):
+    if text or not svg:
         from shardcore.teaching.drawing.as_text import as_text
 
         for line in as_text(drawing):
@@ -75,13 +70,9 @@ def _names(sketches: tuple[Sketch, ...]) -> str:
     return ", ".join(map(sketch_label, sketches)) or "none"
 
 
-def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
+def _list(sketches: tuple[Sketch, ...]) -> None:
     from shardcore.model.drawing import values_of
-    from shardcore.teaching.drawing.as_json import sketch_json
 
-    if json:
-        print_json([sketch_json(sketch) for sketch in sketches])
-        return
     for sketch in sketches:
         print_line(sketch_label(sketch))
         for control in sketch.controls:

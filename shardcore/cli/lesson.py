@@ -36,11 +36,6 @@ def lesson(
             show_default=False,
         ),
     ] = None,
-    solutions: Annotated[bool, typer.Option("--solutions", help="export: hints and answers are unfolded.")] = False,
-    without_answers: Annotated[
-        bool, typer.Option("--without-answers", help="export: leave out hints and answers.")
-    ] = False,
-    notes: Annotated[bool, typer.Option("--notes", help="export: begin with the notes for instructors.")] = False,
     force: Force = False,
     json: Json = False,
 ) -> int:
@@ -56,16 +51,12 @@ def lesson(
     if len(given) != count:
         raise UsageError(f"usage: shardcore {usage}")
     exports = action == "export"
-    only("with lesson export", exports, solutions=solutions, without_answers=without_answers, notes=notes)
     only("with lesson list", not exports, json=json)
     only("with lesson export", exports, force=force)
     if action == "list":
         _list(json=json)
     else:
-        if solutions and without_answers:
-            raise UsageError("--solutions and --without-answers exclude each other")
-        answers = "open" if solutions else "none" if without_answers else "folded"
-        _export(given[0], given[1], answers, notes=notes, force=force)
+        _export(given[0], given[1], force=force)
     return 0
 
 
@@ -86,14 +77,14 @@ def _lesson_json(one: Lesson) -> dict[str, Any]:
     return about | {"minutes": one.minutes, "steps": len(one.steps), "needs": list(one.needs)}
 
 
-def _export(name: str, target: str, answers: str, *, notes: bool, force: bool) -> None:
-    from shardcore.teaching.lessons.page import PageAnswers, lesson_page
+def _export(name: str, target: str, *, force: bool) -> None:
+    from shardcore.teaching.lessons.page import lesson_page
     from shardcore.writing.temporary import write_whole
 
     found = _found(name)
     folder = Path(target) if name == "all" or target.endswith(("/", "\\")) or Path(target).is_dir() else None
     for one in found:
-        page = lesson_page(one, answers=PageAnswers(answers), notes=notes)
+        page = lesson_page(one)
         if target == "-" and folder is None:
             write_text_to(target, page)
             continue

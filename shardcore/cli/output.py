@@ -65,15 +65,6 @@ def write_text_to(target: str | Path, text: str) -> None:
         raise SourceError(f"cannot write {target}: {reason_of(error)}") from error
 
 
-def write_whole_to(target: str, text: str, *, force: bool) -> None:
-    from shardcore.writing.temporary import write_whole
-
-    if target == "-":
-        sys.stdout.write(text)
-    else:
-        write_whole(Path(target), [text.encode()], force=force)
-
-
 def silence_output() -> None:
     """Redirect pending output to nowhere, so that the interpreter does not fail when it flushes at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

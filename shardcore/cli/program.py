@@ -162,12 +162,12 @@ class Terminated(KeyboardInterrupt):
 _GROUPS = {
     "Look inside": {"inspect": "info tree explain", "draw": "draw", "chart": "chart", "show": "show"},
     "Look up": {"inspect": "trace locate", "find": "find"},
-    "Verify and compare": {"inspect": "verify", "diff": "diff", "compare": "compare"},
+    "Verify and compare": {"inspect": "verify", "diff": "diff"},
     "Extract": {"extract": "ls get extract", "recover": "recover"},
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
     "Learn": {"lesson": "lesson"},
-    "More": {"formats": "formats help", "uploads": "uploads"},
+    "More": {"formats": "formats help"},
 }
 """Modules and command names, by title in the help."""
 
@@ -191,7 +191,6 @@ WRITING = frozenset(
         "append",
         "tombstone",
         "undo",
-        "compare",
         "lesson",
         "find",
     ]

@@ -15,7 +15,6 @@ from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
-from shardcore.shards.salvage import Condition
 
 if TYPE_CHECKING:
     from shardcore.operations.recover import Salvage, Saved
@@ -102,6 +101,8 @@ def _print_result(one: Saved) -> None:
 
 def _sum_up(done: Salvage) -> None:
     counts = done.counts
+    from shardcore.shards.salvage import Condition
+
     parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
     ranges = f"; {plural(done.raw, 'range')} of unclaimed bytes" if done.raw else ""

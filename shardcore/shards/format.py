@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardcore.model.options import Option, OptionPurpose
-    from shardcore.model.other_readers import Peer
     from shardcore.shards.open_context import OpenContext
     from shardcore.shards.salvage import Damaged, SalvagedObject
     from shardcore.shards.shard import Shard
@@ -98,7 +97,6 @@ class Format:
         details: Presentation of the metadata of its objects, by name; an unlisted value is labelled by its name.
         summary: Presentation of the fields (`Shard.fields`) in the summary of a file: the choices of its writer. Forms
             spell other fields with `_` for the dot.
-        peers: Behaviour of other readers on damage, where known.
         salvage: Yields the objects of a damaged file; see `shardcore.shards.salvage`. None if a lookup finds all.
         marks: As `begins`, for formats whose files may also lack a magic number.
         specification: Address of the published specification; empty if there is none.
@@ -123,7 +121,6 @@ class Format:
     head_names: str = ""
     details: Mapping[str, Detail] = field(default_factory=dict)
     summary: Mapping[str, Detail] = field(default_factory=dict)
-    peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
     specification: str = ""
     folder_title: str = ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 
 from shardcore.errors import SourceError
 from shardcore.sources.base import Entry, Folder, Source, check_name
@@ -41,34 +41,14 @@ class BytesSource(Source):
         return self.data[start:stop]
 
 
-class _NotedSource(BytesSource):
-    """Reports each range as it was requested, without merging."""
-
-    merge_gap = 0
-
-    def __init__(self, noted: Callable[[int, int], object], data: bytes, name: str, *, folder: Folder) -> None:
-        super().__init__(data, name, folder=folder)
-        self._noted = noted
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self._noted(start, stop)
-        return super()._read(start, stop)
-
-
 class BytesFolder(Folder):
-    """Files in memory by path; `inside` is the prefix of this folder, empty or ending with `/`.
+    """Files in memory by path; `inside` is the prefix of this folder, empty or ending with `/`."""
 
-    `noted` is called with the path of a file and each range that is read.
-    """
-
-    def __init__(
-        self, files: Mapping[str, bytes], inside: str = "", noted: Callable[[str, int, int], object] | None = None
-    ) -> None:
+    def __init__(self, files: Mapping[str, bytes], inside: str = "") -> None:
         self.name = inside.rstrip("/").rpartition("/")[2] or "memory"
         self.uri = f"memory/{inside}"
         self._files = files
         self._inside = inside
-        self._noted = noted
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
         lead = f"{self._inside}{prefix.rstrip('/')}/" if prefix else self._inside
@@ -82,13 +62,12 @@ class BytesFolder(Folder):
         path = self._inside + check_name(name)
         if path not in self._files:
             raise SourceError(f"{name} not found") from FileNotFoundError(path)
-        kind = BytesSource if self._noted is None else partial(_NotedSource, partial(self._noted, path))
-        source = kind(self._files[path], path.rpartition("/")[2], folder=self)
+        source = BytesSource(self._files[path], path.rpartition("/")[2], folder=self)
         source.uri = f"memory/{path}"
         return source
 
     def folder(self, name: str) -> Folder:
-        return BytesFolder(self._files, f"{self._inside}{check_name(name)}/", self._noted)
+        return BytesFolder(self._files, f"{self._inside}{check_name(name)}/")
 
     def parent(self) -> Folder | None:
         return None

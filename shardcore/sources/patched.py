@@ -82,9 +82,8 @@ class PatchedSource(WrapperSource):
         self.changes = tuple(changes)
         check_room(self.changes)
         pieces = [_Piece(0, base.size)] if base.size else []
-        self.grows = not base.size
         for change in self.changes:
-            pieces = _applied(pieces, change, grows=self.grows)
+            pieces = _applied(pieces, change)
         self._pieces = pieces
         self._starts = [0, *accumulate(piece.size for piece in pieces)]
         self._identity = ""
@@ -258,13 +257,8 @@ def check_room(changes: Sequence[Change]) -> None:
         raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")
 
 
-def _applied(pieces: list[_Piece], change: Change, *, grows: bool = False) -> list[_Piece]:
+def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:
     size = sum(piece.size for piece in pieces)
-    if grows and change.data is not None and 0 <= change.start <= size < change.stop:
-        # Appended bytes get original offsets of their own.
-        end = max((piece.at + piece.size for piece in pieces), default=0)
-        pieces = [*pieces, _Piece(end, change.stop - size, bytes(change.stop - size))]
-        size = change.stop
     if not 0 <= change.start < change.stop <= size:
         raise UsageError(f"bytes {ends_text(change.start, change.stop)} cannot be changed: the file ends at {size:#x}")
     if change.data is not None and len(change.data) != change.stop - change.start:

@@ -1,1 +1,1 @@
-"""Drawings, charts, the comparison of formats, and the effect of changes in a sandbox."""
+"""Drawings, charts, lessons, the comparison of formats, and the effect of changed bytes."""

@@ -1,4 +1,4 @@
-"""Locations of icons, samples and pages: in the package of a wheel, at the top of a checkout."""
+"""Locations of icons, samples, lessons and pages: in the package of a wheel, at the top of a checkout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A shard before and after its bytes were changed: what notices the change, and what becomes of each object.
+"""Effect of changed bytes on a shard: the checks that detect the change, and the objects that are lost.
 
-The objects are requested as any reader asks: by their key, one after the other, and read. How many are requested, and
-how many bytes are read for it, is bounded (`MOST_OBJECTS`, `MOST_BYTES`); what is left out is counted.
+Objects are read by key, one after the other, up to `MOST_OBJECTS` and `MOST_BYTES`; the rest is counted.
 """
 
 from __future__ import annotations
@@ -34,11 +33,17 @@ _Same = tuple[str, str, int, int]
 
 
 class FindingBaseline:
+    """Findings of a file before a change, to tell new findings from known ones.
+
+    A cut moves later bytes: spans are compared after `PatchedSource.now` moved them.
+    """
+
     def __init__(self, findings: Iterable[Finding], source: Source | None) -> None:
         self._moved = source if isinstance(source, PatchedSource) else None
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
+        """Return the span at which the same bytes are after the change."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -51,6 +56,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the findings that were not there before, and remember them for the next depth."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -70,6 +76,7 @@ class FindingBaseline:
 
 
 def kind_of(error: ShardError) -> str:
+    """Return the error type and message without numbers: equal for the same fault at another offset."""
     return f"{type(error).__name__} {_DIGITS.sub('0', error.message)}"
 
 
@@ -80,19 +87,16 @@ def _same(finding: Finding, place: Span | None) -> _Same:
 
 
 MOST_OBJECTS = 3000
-"""Objects that are compared; of more, so many spread evenly over all."""
+"""Objects that are compared, spread evenly over all."""
 
 MOST_BYTES = 256 << 20
-"""Plain bytes that are read of all objects together, before and after a change."""
-
-MOST_APPEARED = 20
-"""Keys that were not there before, listed; the others are counted."""
+"""Uncompressed bytes that are read, before and after a change."""
 
 MOST_TOUCHED = 100
-"""Places of changes whose objects are compared, whatever else is."""
+"""Changed locations whose objects are always compared."""
 
 MOST_LISTED = 100_000
-"""Rows of a shard whose keys are listed to choose from; of more, rows spread over all are taken."""
+"""Rows whose keys are listed; of more, rows spread over all are taken."""
 
 _ROWS_AT_ONCE = 1000
 _COUNTED_AT_ONCE = 1 << 17
@@ -101,19 +105,17 @@ _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 class Fate(Enum):
     SAME = "same"
-    """It is returned with the same bytes; or fails as it failed before."""
+    """Returned with the same bytes, or failing as before."""
     REFUSED = "refused"
-    """Reading it is an error: nobody gets wrong bytes."""
     LOST = "lost"
-    """Its key is not found any more."""
     WRONG = "wrong"
-    """Other bytes are returned, and reading them is not an error."""
+    """Other bytes are returned without an error."""
     MENDED = "mended"
-    """It could not be had before, and is returned now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
+
     digest: str
     size: int
     error: str = ""
@@ -156,26 +158,21 @@ class Impact:
     gone: tuple[Finding, ...] = ()
     counts: dict[Fate, int] = field(default_factory=dict)
     objects: tuple[ChangedObject, ...] = ()
-    appeared: tuple[str, ...] = ()
-    more_appeared: int = 0
     left_out: int = 0
     findings: tuple[Finding, ...] = ()
-    unreadable: int = 0
 
     @property
     def new(self) -> tuple[Finding, ...]:
         return tuple(one for check in self.checks for one in check.new)
 
     @property
-    def codes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.code for one in self.new))
-
-    @property
     def silent(self) -> tuple[ChangedObject, ...]:
+        """Objects whose bytes changed without an error and without a finding."""
         return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
 
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
+    """Read the objects of a shard, and verify it, before anything is changed."""
     served: dict[str, Served] = {}
     room = _Room(MOST_BYTES)
     keys, total = _some_keys(shard)
@@ -190,6 +187,7 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
 
 
 def touched(was: Before, shard: Shard) -> tuple[str, ...]:
+    """Return the keys of objects at changed bytes that `before` left out; loads the index."""
     source = shard.source
     if not was.left_out or not isinstance(source, PatchedSource):
         return ()
@@ -209,6 +207,7 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
+    """Add objects that were left out to the state before the change; `shard` is the unchanged file."""
     room = _Room(MOST_BYTES)
     more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
@@ -221,7 +220,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     counts: Counter[Fate] = Counter()
     objects: list[ChangedObject] = []
     room = _Room(MOST_BYTES * 2)
-    left_out, unreadable = was.left_out, 0
+    left_out = was.left_out
     for number, (key, old) in enumerate(was.served.items()):
         progress(len(Depth) + number, steps)
         now = _serve(shard, key, room)
@@ -230,12 +229,10 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
             continue
         fate, why = _fate(old, now)
         counts[fate] += 1
-        unreadable += fate is Fate.SAME and not now.digest
         if fate is not Fate.SAME:
             objects.append(_object(shard, key, fate, why, told))
-    appeared, more = _appeared(was, shard)
     progress(steps, steps)
-    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings, unreadable)
+    return Impact(checks, gone, dict(counts), tuple(objects), left_out, findings)
 
 
 def _checks(
@@ -257,6 +254,7 @@ def _checks(
 
 
 def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
+    """Return all errors, and new warnings: a known warning says nothing about a new change."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
@@ -267,6 +265,7 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
+
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -281,6 +280,7 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
+    """Return keys spread evenly over the shard, at most `MOST_OBJECTS`, and the number of all objects."""
     try:
         shard.load_index()
         count = len(shard.objects)
@@ -321,6 +321,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 
 
 def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
+    """Read an object by key; None where that would exceed the room."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:
@@ -351,6 +352,7 @@ def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:
+    """Return a digest of the metadata, for objects whose content is in another file that is not available."""
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
     digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())
@@ -402,10 +404,3 @@ def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
         return False
     return any(source == span.source and start < span.stop and span.start < stop for source, start, stop in spans)
 
-
-def _appeared(was: Before, shard: Shard) -> tuple[tuple[str, ...], int]:
-    if was.left_out:
-        return (), 0
-    keys, _ = _some_keys(shard)
-    fresh = [key for key in keys if key not in was.served]
-    return tuple(fresh[:MOST_APPEARED]), max(len(fresh) - MOST_APPEARED, 0)

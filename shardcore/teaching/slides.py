@@ -1,7 +1,7 @@
 """Slides of a lecture: a drawing, the bytes it is about, and one sentence at a time.
 
-A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are its sentences, the stages of
-the walk that its drawing shows, and a question with its answer: the answer is a beat of its own.
+A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are the sentences, the stages of
+the drawing, and a question and its answer, which are two beats.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ from shardcore.shards.step_drawing import VALUES, step_drawing
 from shardcore.shards.trace import Step, Trace
 from shardcore.teaching.lessons.answers import judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Question, Show
-from shardcore.teaching.lessons.secrets import secrets_of
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
 from shardcore.teaching.lessons.values import escaped
 
 MOST_SLIDES = 64
-"""Slides of a structure: as many as a file has sections at most."""
 
 _ROWS = 6
 _WIDE = 130
-"""Letters of fields beside each other: a screen is wider than it is high."""
 _COLUMNS = 16
 
 _ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`“({])")
@@ -61,6 +58,7 @@ class Slide:
 
 
 def sentences(text: str) -> tuple[str, ...]:
+    """Split Markdown into sentences; an item of a list is one."""
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text):
         line = " ".join(paragraph.split())
@@ -74,6 +72,7 @@ def trace_slides(trace: Trace) -> tuple[Slide, ...]:
 
 
 def section_slides(shard: Shard) -> tuple[Slide, ...]:
+    """Return a slide per section, or per shard of a data set; at most `MOST_SLIDES`."""
     nodes = shard.tree.children[:MOST_SLIDES]
     if not shard.sections:
         return tuple(_place_slide(node.name, node.doc, node.span, (), node) for node in nodes) or _empty(shard)
@@ -87,17 +86,13 @@ def section_slides(shard: Shard) -> tuple[Slide, ...]:
 
 
 def lesson_slide(stage: LessonStage) -> Slide:
-    secrets = secrets_of(stage)
-    whole, spans = _targets(stage, stage.shown, named=secrets.unnamed is None)
-    sketch = next((target.name for target in stage.shown if target.kind is Show.DRAWING), "")
-    drawing = secrets.drawing(whole, sketch) if whole is not None else None
+    drawing, spans = _targets(stage, stage.shown)
     stages = _stages(drawing)
     beats = [Beat(text, stage=0 if stages else None) for text in sentences(stage.text)]
-    asked = _question(stage, stage.question, whole if whole != drawing else None) if stage.question is not None else []
+    asked = _question(stage, stage.question) if stage.question is not None else []
     # The walk is part of the answer.
     beats += [*asked[:1], *stages, *asked[1:]]
-    lit = tuple(span for span in spans if secrets.lights(span))
-    return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, lit)
+    return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, spans)
 
 
 def _empty(shard: Shard) -> tuple[Slide, ...]:
@@ -150,9 +145,8 @@ def _cut(text: str) -> str:
     return told if len(told) <= _LETTERS else f"{told[:_LETTERS]}…"
 
 
-def _targets(
-    stage: LessonStage, targets: Sequence[StepTarget], *, named: bool = True
-) -> tuple[Drawing | None, tuple[Span, ...]]:
+def _targets(stage: LessonStage, targets: Sequence[StepTarget]) -> tuple[Drawing | None, tuple[Span, ...]]:
+    """Return the drawing and the bytes that a step of a lesson shows; the last drawing and the last span count."""
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None
@@ -160,7 +154,7 @@ def _targets(
     drawing = step.drawing if step is not None else None
     for target in targets:
         if target.kind in (Show.NODE, Show.BYTES) and target.span is not None:
-            node = target.path[-1] if target.path and named else None
+            node = target.path[-1] if target.path else None
             place = _place_slide("", "", target.span, stage.scene.shard.sections_of(target.span.source), node)
             drawing, spans = place.drawing, place.spans
     sketches = [target for target in targets if target.kind is Show.DRAWING]
@@ -178,7 +172,7 @@ def _whole_drawing(shard: Shard) -> Drawing:
     return Drawing("", (_children_table(shard.tree),))
 
 
-def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> list[Beat]:
+def _question(stage: LessonStage, question: Question) -> list[Beat]:
     letters = "abcdefgh"
     choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
     given = solution(question, stage.scene)
@@ -193,7 +187,7 @@ def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> 
     item = given.text if question.kind is Answer.ITEM else ""
     return [
         Beat(question.prompt, asks=True, choices=choices),
-        Beat(text, choices=choices, drawing=drawing or whole, spans=spans, item=item),
+        Beat(text, choices=choices, drawing=drawing, spans=spans, item=item),
     ]
 
 
@@ -206,6 +200,7 @@ def _marked(text: str) -> str:
 
 
 def _plain(drawing: Drawing | None) -> Drawing | None:
+    """Return a drawing without title, caption and legend of sections, and without tables that the walk does not use."""
     if drawing is None:
         return None
     walks = [figure for figure in drawing.figures if any(item.stage == 1 for item in figure.items)]

@@ -25,47 +25,6 @@ class KeyRule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dial:
-    """Main parameter of writing, which changes the layout most; varied when formats are compared.
-
-    Attributes:
-        name: Name: an option for writing, or a part of one.
-        usual: Initial value.
-        options: Options for writing for a value; None if the value is that of the option itself.
-    """
-
-    name: str
-    help: str
-    values: tuple[str, ...]
-    usual: str
-    options: Callable[[str], Mapping[str, Any]] | None = None
-
-    def options_for(self, value: str) -> dict[str, Any]:
-        return dict(self.options(value)) if self.options is not None else {self.name: value}
-
-
-class Instead(Enum):
-    """Replacement for an edit that a format does not support."""
-
-    REWRITE = "rewrite"
-    """The whole file is rewritten."""
-    BESIDE = "beside"
-    """A new file is written; the old one is kept."""
-    REMOVE = "remove"
-    """A whole file is removed."""
-    NEVER = "never"
-    """There is no replacement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """Reason why a format does not support an edit, and the replacement."""
-
-    instead: Instead
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Writes:
     """Declaration of writing a format; its options and metadata (facts) are in `Format.options`, by purpose.
 
@@ -91,11 +50,7 @@ class Writes:
             come from result manifests, so none may contain a path.
         inherited: The same by a function of the settings, the given options, whether the target is a folder, and
             whether keys change.
-        dial: Main parameter; None if there is none.
-        codecs: Options that select a common codec, by its name: `none`, `zstd`. Unsupported codecs are missing. In a
-            mapping, only the members that differ from those of the dial.
-        usual_codec: Codec of a writer without options, in a few words.
-        without: Reasons for unsupported edits, by name: `append`, `delete`.
+        uncompressed: Options for writing that store contents uncompressed.
     """
 
     create: Callable[..., Writer]
@@ -116,10 +71,7 @@ class Writes:
     checksum: Callable[[Mapping[str, Any]], str] | None = None
     settings: tuple[str, ...] = ()
     inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
-    dial: Dial | None = None
-    codecs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    usual_codec: str = ""
-    without: Mapping[str, Without] = field(default_factory=dict)
+    uncompressed: Mapping[str, Any] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:
         """Return the key of a relative file name; None if the writer computes it, or there are no keys.

@@ -14,7 +14,6 @@ from shardcore import Shard
 from shardcore.model.occupancy import Load
 from shardcore.progress import Progress, no_progress
 from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
-from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 from tests.bench.figures import Figure, best_of
 
 MILLION = 1_000_000
@@ -22,8 +21,6 @@ MILLION = 1_000_000
 LIMIT = 1.0
 """Seconds."""
 
-WHOLE = 3.0
-"""Seconds for the entropy of all bytes, about 100 MB, which is counted on demand only."""
 
 SPEC = (
     '{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "murmurhash3_x86_128", '
@@ -45,18 +42,14 @@ def run() -> Iterator[Figure]:
 
 def _charts(shard: Shard) -> Iterator[Figure]:
     name = f"charts, {shard.format}, 1,000,000 objects"
-    source = shard.source
-    assert source is not None
 
     def figure(what: str, work: Callable[[], object], limit: float = LIMIT) -> Figure:
         return Figure(f"{name}: {what}", best_of(3, work), limit)
 
     yield figure("byte budget", lambda: shard.byte_shares)
     yield figure("object sizes", lambda: object_sizes(shard.objects).chart())
-    yield figure("entropy, sampled", lambda: sampled_entropy(source))
     for load in shard.loads:
         yield figure(f"load, {load.name}", partial(_load, load.make))
-    yield figure(f"entropy of all {source.size / 1e6:.0f} MB", lambda: whole_entropy(source), WHOLE)
 
 
 def _load(make: Callable[[Progress], Load]) -> None:

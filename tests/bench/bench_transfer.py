@@ -95,13 +95,12 @@ def boto3_client(server: StoreServer) -> Any:
 
 
 def middle_file(server: StoreServer, folder: Path) -> Iterator[Figure]:
-    """Charts and salvage of a file of 18 MB."""
+    """Salvage of a file of 18 MB."""
     written(folder / "middle.shard", *MIDDLE)
     server.put("/bucket/middle.shard", folder / "middle.shard")
     reach = ["--no-sign-request", "--addressing", "path", "--endpoint-url", server.url]
     uri = "s3://bucket/middle.shard"
     for name, words, seconds, most in (
-        ("entropy chart", ["chart", uri, "entropy"], 2.0, 20),
         ("recover --plan", ["recover", uri, "--plan"], 1.5, 6),
     ):
 

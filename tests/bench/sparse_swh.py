@@ -90,7 +90,7 @@ def _lead_to_the_end(keys: list[bytes], displacements: NDArray[np.uint32], slots
     for number in range(len(keys) - 1, 0, -1):
         if len(led) == LAST_SLOTS:
             break
-        mixed = chd.jenkins_rounds(keys[number], 1, False)[-1].mixed
+        mixed = chd.jenkins_rounds(keys[number], 1)[-1].mixed
         bucket, first, step = chd.place_one(mixed, len(displacements), slots)
         if bucket not in led:
             target = slots - 1 - len(led)

@@ -25,8 +25,7 @@ from shardcore.operations.recover import salvage
 from shardcore.operations.search import parse_hex, search_contents
 from shardcore.progress import no_progress
 from shardcore.shards.registry import FORMATS, format_of
-from shardcore.teaching.charts.charts import entropy_chart, load_chart, object_sizes, spread_chart
-from shardcore.teaching.charts.entropy import sampled_entropy
+from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
 from shardcore.testing import exercise
 from tests.hostile.bounds import FINE_CODES, commands_of
 from tests.hostile.making import Hostile
@@ -68,9 +67,6 @@ def show(path: Path, dice: random.Random) -> None:
 def _charts(shard: Shard) -> Iterator[Callable[[], Any]]:
     yield lambda: shard.byte_shares
     yield lambda: object_sizes(shard.objects).chart()
-    if shard.source is not None:
-        source = shard.source
-        yield lambda: entropy_chart(sampled_entropy(source))
     with suppress(ShardError):
         for load in shard.loads:
             yield lambda load=load: (load_chart(made := load.make(no_progress)), spread_chart(made))

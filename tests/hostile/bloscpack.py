@@ -15,10 +15,7 @@ from tests.hostile.making import (
     MEGABYTES,
     UNFIT,
     hostile,
-    json_deep,
-    json_escapes,
-    json_lists,
-    json_unended,
+    hostile_texts,
     lead_out,
     put,
     put_sparse,
@@ -62,56 +59,7 @@ def _with_offsets(folder: Path, offsets: bytes, chunks: bytes, *, spare: int = 0
     return put(folder, _NAME, file.header_bytes(), offsets, chunks)
 
 
-@hostile("bloscpack", "0", "all")
-def metadata_digits(folder: Path) -> Path:
-    """Integers of a million digits in the metadata."""
-    long = b"9" * 1_000_000
-    text = b'{"container": "numpy", "dtype": "<f8", "shape": [%s], "order": "C", "n": -%s, "f": 1.%s}' % ((long,) * 3)
-    return _with_metadata(folder, text)
-
-
-@hostile("bloscpack", "0")
-def metadata_shape(folder: Path) -> Path:
-    """A shape whose product has more than 4,300 digits."""
-    shape = [2**63 - 1] * 64
-    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": "'<f8'", "shape": shape}).encode())
-
-
-@hostile("bloscpack", "0")
-def metadata_lists(folder: Path) -> Path:
-    """Ten megabytes of empty lists: a quarter of a gigabyte as Python objects."""
-    return _with_metadata(folder, json_lists())
-
-
-@hostile("bloscpack", "0")
-def metadata_many_values(folder: Path) -> Path:
-    """As many members as are read, with spaces around them."""
-    members = b", ".join(b'"key %d": {"a" : [%d]}' % (n, n) for n in range(120_000))
-    return _with_metadata(folder, b"{" + members + b"}")
-
-
-@hostile("bloscpack", "0")
-def metadata_deep(folder: Path) -> Path:
-    """JSON nested a million deep."""
-    return _with_metadata(folder, json_deep())
-
-
-@hostile("bloscpack", "0")
-def metadata_escapes(folder: Path) -> Path:
-    """A string of five million escapes."""
-    return _with_metadata(folder, json_escapes(), codec=0)
-
-
-@hostile("bloscpack", "0")
-def metadata_unended(folder: Path) -> Path:
-    """A string that does not end."""
-    return _with_metadata(folder, json_unended())
-
-
-@hostile("bloscpack", "0")
-def metadata_wide_letters(folder: Path) -> Path:
-    """Text whose letters take four bytes each in memory, compressed a thousand times."""
-    return _with_metadata(folder, ('"' + "a" * (15 << 20) + "\U0001f600" + '"').encode(), codec=1)
+hostile_texts("bloscpack", "metadata", _with_metadata, "0")
 
 
 @hostile("bloscpack", "0")
@@ -136,13 +84,6 @@ def metadata_types(folder: Path) -> Path:
     """Element types that NumPy's parser takes the square of their length for, in each form that is read."""
     quadratic = "(" + "1," * 30_000 + ")"
     return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": quadratic, "shape": []}).encode())
-
-
-@hostile("bloscpack", "0")
-def metadata_type_string(folder: Path) -> Path:
-    """A type string of digits and spaces: quadratic in NumPy."""
-    text = repr(" " * 60_000 + "9")
-    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": text, "shape": [1]}).encode())
 
 
 @hostile("bloscpack", "0")
@@ -184,24 +125,6 @@ def damaged_offsets(folder: Path) -> Path:
     return _with_offsets(folder, np.sort(offsets).astype("<i8").tobytes(), empty_chunk())
 
 
-@hostile("bloscpack", "0", "1000000")
-def same_offsets(folder: Path) -> Path:
-    """More than a million offsets of one chunk that expands to a GiB."""
-    chunk = bomb_chunk()
-    count = (MEGABYTES - len(chunk)) // 8 - 10
-    offsets = np.full(count, 32 + 8 * count, "<i8").tobytes()
-    return _with_offsets(folder, offsets, chunk, size=GIB)
-
-
-@hostile("bloscpack", "0", "600000")
-def ascending_garbage(folder: Path) -> Path:
-    """Half a million ascending offsets, a byte apart, into garbage that looks like headers."""
-    count = 600_000
-    first = 32 + 8 * count
-    offsets = (first + np.arange(count, dtype="<i8")).tobytes()
-    return _with_offsets(folder, offsets, b"\x02\x01\x93\x01" * 300_000)
-
-
 @hostile("bloscpack", "0", "400000")
 def nested_chunks(folder: Path) -> Path:
     """Chunks within chunks: each says that it reaches to the end of the file."""
@@ -224,27 +147,6 @@ def spares(folder: Path) -> Path:
     offsets = np.full(count, 7, "<i8")
     offsets[0] = 32 + 8 * count
     return _with_offsets(folder, offsets.tobytes(), empty_chunk(), spare=count - 1)
-
-
-@hostile("bloscpack", "0")
-def unused_spares(folder: Path) -> Path:
-    """No chunk, and more than a million spare slots that hold none."""
-    count = MEGABYTES // 8 - 10
-    return _with_offsets(folder, np.full(count, -1, "<i8").tobytes(), b"", spare=count)
-
-
-@hostile("bloscpack", "0", "@1000000000", "all")
-def chunk_of_a_gib(folder: Path) -> Path:
-    """A chunk of 33 KB that expands to a GiB."""
-    file = File([bomb_chunk()], [GIB], checksum=1)
-    return put(folder, _NAME, file.write())
-
-
-@hostile("bloscpack", "0", "all")
-def chunk_of_a_gib_by_zlib(folder: Path) -> Path:
-    """A chunk of a megabyte that expands to a GiB."""
-    file = File([bomb_chunk(codec=ZLIB)], [GIB], checksum=1)
-    return put(folder, _NAME, file.write())
 
 
 @hostile("bloscpack", "0", "150", "all")
@@ -320,23 +222,6 @@ def blocks_of_same_zeros(folder: Path) -> Path:
     return put(folder, _NAME, File([chunk] * 3, [GIB] * 3).write())
 
 
-@hostile("bloscpack", "0", "all")
-def blocks_of_many_streams(folder: Path) -> Path:
-    """A chunk of half a million blocks of sixteen streams, all of which are the same ones."""
-    chunk = chunk_of_same_blocks(GIB, 2048, codec=ZLIB, typesize=16)
-    return put(folder, _NAME, File([chunk], [GIB]).write())
-
-
-@hostile("bloscpack", "0", "all")
-def blocks_of_half_a_gib(folder: Path) -> Path:
-    """A chunk of two blocks of 500 MB, which are the same one."""
-    block = 500 << 20
-    stream = zstd_bomb(block)
-    body = struct.pack("<II", 24, 24) + struct.pack("<I", len(stream)) + stream
-    header = struct.pack("<BBBBIII", 2, 1, ZSTD << 5 | 0x10, 1, 2 * block, block, 16 + len(body))
-    return put(folder, _NAME, File([header + body], [2 * block]).write())
-
-
 @hostile("bloscpack", "0", "60000", "all")
 def column_of_very_many_files(folder: Path) -> Path:
     """A bcolz column of sixty-five thousand files of one byte."""
@@ -347,24 +232,4 @@ def column_of_very_many_files(folder: Path) -> Path:
     content = File([chunk], [1]).write()
     for number in range(count):
         put(column, f"data/__{number}.blp", content)
-    return column
-
-
-@hostile("bloscpack", "0", "60000.blp")
-def very_many_files(folder: Path) -> Path:
-    """A folder of sixty-five thousand Bloscpack files."""
-    content = File([blosc_header(1, 17, flags=0x12) + b"x"], [1]).write()
-    for number in range(65_536):
-        put(folder, f"files/{number}.blp", content)
-    return folder / "files"
-
-
-@hostile("bloscpack", "0", "all")
-def column_digits(folder: Path) -> Path:
-    """A bcolz column whose sizes and attributes have integers of a hundred thousand digits."""
-    column, long = folder / "column", b"9" * 100_000
-    put(column, "meta/storage", COLUMN_STORAGE)
-    put(column, "meta/sizes", b'{"shape": [%s], "nbytes": %s, "cbytes": %s}' % ((long,) * 3))
-    put(column, "__attrs__", b'{"n": %s}' % long)
-    (column / "data").mkdir()
     return column

@@ -69,10 +69,9 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000")),
         Command(("salvage", uri, "--plan", "--limit-bytes", "1000000")),
         Command(("salvage", uri, "--plan", "--raw")),
-        Command(("compare", uri)),
         Command(("convert", uri, _TARGETS[one.format], str(folder / "converted"), *_CONVERTED)),
         Command(("convert", uri, _TARGETS[one.format], str(folder / "planned"), *_CONVERTED, "--plan")),
-        *(Command(("chart", uri, what)) for what in ("budget", "sizes", "entropy", "load")),
+        *(Command(("chart", uri, what)) for what in ("budget", "sizes", "load")),
         *(Command(("draw", uri, "--name", name)) for name in DRAWINGS[one.format]),
     ]
     for key in one.keys:

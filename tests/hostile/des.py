@@ -11,20 +11,7 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from tests.hostile.making import (
-    GIB,
-    MEGABYTES,
-    UNFIT,
-    hostile,
-    json_deep,
-    json_escapes,
-    json_lists,
-    json_unended,
-    lz4_frame,
-    put,
-    zstd_bomb,
-    zstd_wide,
-)
+from tests.hostile.making import GIB, UNFIT, hostile, hostile_texts, lz4_frame, put, zstd_bomb, zstd_wide
 
 _NAME = "2024-01-15_00_0000.des"
 NONE, ZSTD, LZ4 = 0, 1, 2
@@ -57,34 +44,8 @@ def _sidecar(folder: Path, text: bytes) -> Path:
     return _one(folder)
 
 
-@hostile("des", "one")
-def meta_digits(folder: Path) -> Path:
-    """Integers of a hundred thousand digits in the metadata of an entry."""
-    return _one(folder, b'{"n": %s, "created_at": %s}' % ((b"9" * 100_000,) * 2))
-
-
-@hostile("des", "one")
-def meta_lists(folder: Path) -> Path:
-    """Ten megabytes of lists in the metadata of an entry."""
-    return _one(folder, b'{"a":' + json_lists(MEGABYTES - 1000) + b"}")
-
-
-@hostile("des", "one")
-def meta_deep(folder: Path) -> Path:
-    """Metadata nested a million deep."""
-    return _one(folder, b'{"a":' + json_deep() + b"}")
-
-
-@hostile("des", "one")
-def meta_unended(folder: Path) -> Path:
-    """Metadata with a string that does not end."""
-    return _one(folder, b'{"a":' + json_unended(MEGABYTES - 1000))
-
-
-@hostile("des", "one")
-def meta_escapes(folder: Path) -> Path:
-    """Metadata with a string of five million escapes."""
-    return _one(folder, b'{"a":' + json_escapes(MEGABYTES - 1000) + b"}")
+hostile_texts("des", "meta", lambda folder, text: _one(folder, b'{"a":' + text + b"}"), "one")
+hostile_texts("des", "sidecar", lambda folder, text: _sidecar(folder, b'{"version":1,"index":' + text + b"}"), "one")
 
 
 @hostile("des", "9999", "0")
@@ -102,56 +63,12 @@ def one_payload_of_zeros(folder: Path) -> Path:
     return put(folder, _NAME, shard(bomb, entries))
 
 
-@hostile("des", *map(str, range(4)))
-def payloads_worth_keeping(folder: Path) -> Path:
-    """A thousand payloads that expand to 30 MiB each: whoever keeps what was looked at keeps all of them."""
-    size = 30 << 20
-    payload = zstd_bomb(size)
-    places = [8 + number * len(payload) for number in range(1000)]
-    entries = [entry(b"%d" % number, at, len(payload), ZSTD, size) for number, at in enumerate(places)]
-    return put(folder, _NAME, shard(payload * 1000, entries))
-
-
-@hostile("des", "0")
-def one_plain_payload(folder: Path) -> Path:
-    """A hundred thousand entries that name the same five megabytes."""
-    data = bytes(5_000_000)
-    return put(folder, _NAME, shard(data, [entry(b"%d" % n, 8, len(data), NONE, len(data)) for n in range(100_000)]))
-
-
-@hostile("des", "0", "100000")
-def nested_payloads(folder: Path) -> Path:
-    """Payloads within payloads: each begins a byte behind the one before, and all end where the data end."""
-    count = 130_000
-    entries = [entry(b"%d" % n, 8 + n, 2 * count - 2 * n, NONE, 2 * count - 2 * n) for n in range(count)]
-    return put(folder, _NAME, shard(bytes(2 * count), entries))
-
-
-@hostile("des", "one")
-def one_uid(folder: Path) -> Path:
-    """Two hundred thousand entries of one uid."""
-    return put(folder, _NAME, shard(b"x", [entry(b"one", 8, 1, NONE, 1)] * 230_000))
-
-
-@hostile("des", "")
-def empty_entries(folder: Path) -> Path:
-    """As many entries without uid as fit."""
-    return put(folder, _NAME, shard(b"", [entry(b"", 8, 0, NONE, 0)] * 245_000))
-
-
 @hostile("des", "one", UNFIT)
 def unfit_uids(folder: Path) -> Path:
     """Uids that act on a terminal, and one that is not UTF-8."""
     uids = [UNFIT.encode(), b"\xff\xfe\x1b[2J", "\u202e\u2066txt.exe".encode(), b"a\nb\rc", b"one"]
     meta = json.dumps({UNFIT: UNFIT, "\ud800": "\udc00"}).encode()
     return put(folder, _NAME, shard(b"x", [entry(uid, 8, 1, NONE, 1, meta) for uid in uids]))
-
-
-@hostile("des", "one")
-def long_uids(folder: Path) -> Path:
-    """Uids of 65,535 bytes."""
-    uids = [b"%05d" % n + b"\x1b" * 65_530 for n in range(150)]
-    return put(folder, _NAME, shard(b"x", [entry(uid, 8, 1, NONE, 1) for uid in uids]))
 
 
 @hostile("des", "a", "b", "c", "d")
@@ -186,41 +103,10 @@ def absurd_frames(folder: Path) -> Path:
 
 
 @hostile("des", "one")
-def sidecar_digits(folder: Path) -> Path:
-    """A sidecar whose version has a million digits."""
-    return _sidecar(folder, b'{"version": %s, "shard_size": 1e999}' % (b"1" * 1_000_000))
-
-
-@hostile("des", "one")
-def sidecar_lists(folder: Path) -> Path:
-    """A sidecar of ten megabytes of lists."""
-    return _sidecar(folder, b'{"version":1,"index":' + json_lists(MEGABYTES - 1000) + b"}")
-
-
-@hostile("des", "one")
-def sidecar_deep(folder: Path) -> Path:
-    """A sidecar nested a million deep."""
-    return _sidecar(folder, b'{"version":1,"index":' + json_deep() + b"}")
-
-
-@hostile("des", "one")
 def sidecar_tombstones(folder: Path) -> Path:
     """A hundred thousand tombstones of one uid, and their times."""
     tombs = {f"one:{n}": {"uid": "one", "created_at": f"{n}", "reason": ""} for n in range(100_000)}
     return _sidecar(folder, json.dumps({"version": 1, "shard_file": UNFIT, "tombstones": tombs}).encode())
-
-
-@hostile("des", "0", "40000")
-def sidecar_many(folder: Path) -> Path:
-    """Tens of thousands of entries, each with tombstones of its uid, and a sidecar that knows others."""
-    count = 40_000
-    tombs = {f"{n}": {"uid": f"{n}", "created_at": "2024-01-15T00:00:00Z", "reason": "r"} for n in range(count)}
-    index = {f"x{n}": {"offset": n} for n in range(count)}
-    put(
-        folder, _NAME.replace(".des", ".meta"), json.dumps({"version": 1, "tombstones": tombs, "index": index}).encode()
-    )
-    meta = b'{"created_at":"2024-01-15T00:00:00Z"}'
-    return put(folder, _NAME, shard(b"x", [entry(b"%d" % n, 8, 1, NONE, 1, meta) for n in range(count)]))
 
 
 @hostile("des", "0", "7")
@@ -308,14 +194,6 @@ def payloads_read_in_vain(folder: Path) -> Path:
     return put(folder, _NAME, shard(stored[:-1] + b"\xff", entries))
 
 
-@hostile("des", "0", "99999")
-def payloads_of_no_size(folder: Path) -> Path:
-    """A hundred thousand overlapping payloads of megabytes that claim to expand to nothing."""
-    count, size = 100_000, 5_000_000
-    entries = [entry(b"%d" % n, 8 + n, size - n, ZSTD, 0) for n in range(count)]
-    return put(folder, _NAME, shard(bytes(size), entries))
-
-
 @hostile("des", "0", "60000")
 def very_many_shards(folder: Path) -> Path:
     """A folder of sixty-five thousand shards of one object each."""
@@ -323,40 +201,3 @@ def very_many_shards(folder: Path) -> Path:
         name = f"2024-01-15_{number:04X}_0000.des"
         put(folder, f"shards/{name}", shard(b"x", [entry(b"%d" % number, 8, 1, NONE, 1)]))
     return folder / "shards"
-
-
-@hostile("des", "0")
-def very_many_damaged_shards(folder: Path) -> Path:
-    """A folder of sixty-five thousand files named as shards, which are none."""
-    for number in range(65_536):
-        put(folder, f"shards/2024-01-15_{number:04X}_0000.des", b"DES2")
-    return folder / "shards"
-
-
-@hostile("des", "one")
-def folder_of_retention_copies(folder: Path) -> Path:
-    """A shard in a folder with sixty thousand copies of one uid that are kept longer."""
-    inside = folder / "shards"
-    inside.mkdir()
-    _one(inside)
-    for number in range(60_000):
-        stamp = f"2024-01-15T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.{number:06}Z"
-        put(inside, f"_ext_retention/20240115/one_{stamp}.dat", b"")
-    return inside
-
-
-@hostile("des", "one")
-def sparse(folder: Path) -> Path:
-    """A shard with as large a hole as the file system lets have."""
-    path = put(folder, _NAME, b"DES2\x02\0\0\0")
-    index = struct.pack("<I", 1) + entry(b"one", 8, 2**42, NONE, 2**42)
-    tail = index + b"DESI" + struct.pack("<Q", len(index))
-    with path.open("r+b") as file:
-        for size in (2**63 - 1 - len(tail), 2**43):
-            try:
-                file.seek(size)
-                file.write(tail)
-                break
-            except OSError:
-                continue
-    return path

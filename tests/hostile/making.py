@@ -187,3 +187,19 @@ def json_escapes(size: int = MEGABYTES) -> bytes:
 def json_unended(size: int = MEGABYTES) -> bytes:
     """A JSON string of escaped quotes that does not end: quadratic for who tries each of them as a start."""
     return b'"' + b'\\"' * (size // 2 - 2)
+
+
+def hostile_texts(format_name: str, prefix: str, make: Callable[[Path, bytes], Path], key: str) -> None:
+    """Put JSON that costs much on the list of hostile files, once per kind.
+
+    Args:
+        format_name: The format that it attacks.
+        prefix: What the files are called before the kind.
+        make: Builds the file around a text below a folder, and returns what is to be opened.
+        key: A key to look up in it.
+    """
+    for text in (json_lists, json_deep, json_escapes, json_unended):
+        name = text.__name__.replace("json", prefix).replace("_", "-")
+        ALL.append(
+            Hostile(format_name, name, lambda folder, text=text: make(folder, text()), (key,), text.__doc__ or "")
+        )

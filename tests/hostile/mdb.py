@@ -24,7 +24,7 @@ from shardcore.formats.mdb.layout import (
     HEADER,
     XORB_LOOKUP,
 )
-from tests.hostile.making import MEGABYTES, hostile, put, put_sparse
+from tests.hostile.making import MEGABYTES, hostile, put
 
 MOST = 2**32 - 1
 FILE_KEY = "file:" + "01" * 32
@@ -78,18 +78,6 @@ def file_that_says_more(folder: Path) -> Path:
     return _put(folder, shard(head + bytes(48 * 1000), b""))
 
 
-@hostile("mdb", FILE_KEY)
-def empty_files(folder: Path) -> Path:
-    """Two hundred thousand files without segments, of one hash."""
-    return _put(folder, shard(rows(FILE_HEADER, 200_000, file_hash=digest(1)), b""))
-
-
-@hostile("mdb", XORB_KEY)
-def empty_xorbs(folder: Path) -> Path:
-    """Two hundred thousand xorbs without chunks, of one hash."""
-    return _put(folder, shard(b"", rows(CAS_HEADER, 200_000, cas_hash=digest(2))))
-
-
 @hostile("mdb", CHUNK_KEY, XORB_KEY)
 def xorb_of_all_chunks(folder: Path) -> Path:
     """A xorb of two hundred thousand chunks of 4 GiB, of one hash, at places that wrap."""
@@ -109,15 +97,6 @@ def lookups_of_one_key(folder: Path) -> Path:
     records = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1) + rows(FILE_ENTRY, 1, cas_hash=digest(2))
     cas = rows(CAS_HEADER, 1, cas_hash=digest(2), num_entries=1) + rows(CAS_ENTRY, 1, chunk_hash=digest(3))
     return _put(folder, shard(records, cas, (files, xorbs, chunks)))
-
-
-@hostile("mdb", FILE_KEY, XORB_KEY, CHUNK_KEY)
-def tables_in_each_other(folder: Path) -> Path:
-    """Three lookup tables that are the same bytes, which are records, too."""
-    files = rows(FILE_HEADER, 100_000, file_hash=digest(1))
-    changed: dict[str, Any] = {f"{name}_lookup_offset": 48 for name in ("file", "xorb", "chunk")}
-    changed |= {"file_lookup_num_entry": 400_000, "xorb_lookup_num_entry": 400_000, "chunk_lookup_num_entry": 300_000}
-    return _put(folder, shard(files, b"", **changed, cas_info_offset=48))
 
 
 @hostile("mdb", FILE_KEY)
@@ -143,27 +122,6 @@ def far_dates(folder: Path) -> Path:
     """Times past the year 9999."""
     changed: dict[str, Any] = {"shard_creation_timestamp": 2**63, "shard_key_expiry": 2**64 - 2}
     return _put(folder, shard(rows(FILE_HEADER, 1, file_hash=digest(1)), b"", **changed))
-
-
-@hostile("mdb", FILE_KEY)
-def deep_records(folder: Path) -> Path:
-    """Headers within the records that other headers claim."""
-    count = 200_000
-    left = count - np.arange(count)
-    return _put(folder, shard(rows(FILE_HEADER, count, file_hash=digest(1), num_entries=left), b""))
-
-
-@hostile("mdb", FILE_KEY)
-def many_files_of_one_segment(folder: Path) -> Path:
-    """A hundred thousand files, each of 4 GiB of the same xorb, and files in between of no hash."""
-    count = 100_000
-    both = np.zeros((count, 96), np.uint8)
-    both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
-    segment = rows(FILE_ENTRY, 1, cas_hash=digest(2), unpacked_segment_bytes=MOST, chunk_index_end=1)
-    both[:, 48:] = np.frombuffer(segment, np.uint8)
-    both[:, 0] = np.arange(count) & 0xFF
-    both[:, 1] = np.arange(count) >> 8 & 0xFF
-    return _put(folder, shard(both.tobytes(), b""))
 
 
 @hostile("mdb", FILE_KEY)
@@ -200,18 +158,6 @@ def garbage(folder: Path) -> Path:
     return _put(folder, shard(noise[:half], noise[half:]))
 
 
-@hostile("mdb", FILE_KEY)
-def sparse(folder: Path) -> Path:
-    """A shard whose sections lie on both sides of as large a hole as the file system lets have."""
-    head = HEADER.pack(footer_size=FOOTER.size) + BOOKEND.pack()
-    size = put_sparse(folder, _NAME, head, bytes(48 + FOOTER.size))
-    footer = FOOTER.pack(cas_info_offset=size, footer_offset=size + 48)
-    with (folder / _NAME).open("r+b") as file:
-        file.seek(size)
-        file.write(BOOKEND.pack() + footer)
-    return folder / _NAME
-
-
 def _chunks_of_one_byte(count: int, byte: int = 2) -> bytes:
     """A xorb of chunks of one byte each."""
     head = rows(CAS_HEADER, 1, cas_hash=digest(byte), num_entries=count, num_bytes_in_cas=count)
@@ -236,12 +182,6 @@ def file_of_all_chunks_again(folder: Path) -> Path:
     return _put(folder, _one_file_of_all(100_000))
 
 
-@hostile("mdb", FILE_KEY, XORB_KEY)
-def small_file_of_all_chunks_again(folder: Path) -> Path:
-    """The same in less than a megabyte."""
-    return _put(folder, _one_file_of_all(10_000))
-
-
 @hostile("mdb", FILE_KEY)
 def files_of_all_chunks(folder: Path) -> Path:
     """Files by the thousand, each of which is the same hundred thousand chunks."""
@@ -252,15 +192,6 @@ def files_of_all_chunks(folder: Path) -> Path:
     both[:, 0] = np.arange(count) & 0xFF
     both[:, 1] = np.arange(count) >> 8 & 0xFF
     return _put(folder, shard(both.tobytes(), _chunks_of_one_byte(chunks)))
-
-
-@hostile("mdb", FILE_KEY)
-def folder_of_all_chunks_again(folder: Path) -> Path:
-    """A folder of eleven shards of a megabyte, each with a file of ten thousand times the same ten thousand chunks."""
-    data = _one_file_of_all(10_000)
-    for number in range(11):
-        put(folder, f"{number:064x}.mdb", data)
-    return folder
 
 
 def _xorb_of_zeros(folder: Path, name: str, count: int, size: int = 131_072) -> None:
@@ -282,26 +213,6 @@ def one_xorb_again(folder: Path) -> Path:
     return _put(folder, shard(head + rows(FILE_ENTRY, count, **segment), b""))
 
 
-@hostile("mdb", FILE_KEY, XORB_KEY)
-def files_of_one_xorb(folder: Path) -> Path:
-    """Fifty thousand files, each of which is the same 512 MiB of zeros of one xorb beside the shard."""
-    chunks, count = 4096, 50_000
-    _xorb_of_zeros(folder, "02" * 32, chunks)
-    both = np.zeros((count, 96), np.uint8)
-    both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
-    segment = {"cas_hash": digest(2), "unpacked_segment_bytes": chunks * 131_072, "chunk_index_end": chunks}
-    both[:, 48:] = np.frombuffer(rows(FILE_ENTRY, 1, **segment), np.uint8)
-    both[:, 2] = np.arange(count) & 0xFF
-    both[:, 3] = np.arange(count) >> 8 & 0xFF
-    return _put(folder, shard(both.tobytes(), b""))
-
-
-@hostile("mdb", FILE_KEY)
-def xorbs_in_turn(folder: Path) -> Path:
-    """A file of a hundred thousand segments, each of which is a chunk of the next one of forty xorbs."""
-    return file_of_many_xorbs(folder, count=100_000, xorbs=40, chunks=2_500)
-
-
 def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> Path:
     """A file of many segments, each of which is the first chunk of the next xorb, in turn."""
     record = CHUNK_HEADER.pack(compressed_size=write_u24(1), uncompressed_size=write_u24(1)) + b"x"
@@ -314,8 +225,7 @@ def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> 
     named = np.repeat((np.arange(count) % xorbs).astype(np.uint8), 32).reshape(-1, 32)
     head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
     return _put(
-        folder,
-        shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b""),
+        folder, shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b"")
     )
 
 
@@ -329,23 +239,6 @@ def segments_of_missing_xorbs(folder: Path) -> Path:
     head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
     segments = {"cas_hash": hashes, "unpacked_segment_bytes": 131_072, "chunk_index_end": 1}
     return _put(folder, shard(head + rows(FILE_ENTRY, count, **segments), b""))
-
-
-@hostile("mdb", FILE_KEY)
-def files_of_missing_xorbs(folder: Path) -> Path:
-    """Thousands of files of thirty segments, each of a xorb of its own, and only the first is there."""
-    count, each = 6000, 30
-    _xorb_of_zeros(folder, "00" * 32, 1)
-    hashes = np.zeros((count, each, 32), np.uint8)
-    hashes[:, :, :4] = np.arange(count * each, dtype="<u4").view(np.uint8).reshape(count, each, 4)
-    hashes[:, 0] = 0
-    all_rows = np.zeros((count, 1 + each, 48), np.uint8)
-    heads = rows(FILE_HEADER, count, num_entries=each)
-    all_rows[:, 0] = np.frombuffer(heads, np.uint8).reshape(count, 48)
-    all_rows[:, 0, :4] = np.arange(1, count + 1, dtype="<u4").view(np.uint8).reshape(-1, 4)
-    segments = {"cas_hash": hashes.reshape(-1, 32), "unpacked_segment_bytes": 131_072, "chunk_index_end": 1}
-    all_rows[:, 1:] = np.frombuffer(rows(FILE_ENTRY, count * each, **segments), np.uint8).reshape(count, each, 48)
-    return _put(folder, shard(all_rows.tobytes(), b""))
 
 
 def _hole(folder: Path, size: int) -> Path:
@@ -367,9 +260,3 @@ def _hole(folder: Path, size: int) -> Path:
 def sparse_records(folder: Path) -> Path:
     """A shard whose files are a hole of 250 MB."""
     return _hole(folder, 250_000_000)
-
-
-@hostile("mdb", FILE_KEY, XORB_KEY)
-def sparse_records_of_the_floor(folder: Path) -> Path:
-    """The same with as many as any file may have."""
-    return _hole(folder, 45_000_000)

@@ -12,20 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hostile.making import (
-    GIB,
-    MEGABYTES,
-    UNFIT,
-    gzip_bomb,
-    gzip_members,
-    hostile,
-    json_deep,
-    json_escapes,
-    json_lists,
-    json_unended,
-    put,
-    put_sparse,
-)
+from tests.hostile.making import MEGABYTES, UNFIT, gzip_bomb, gzip_members, hostile, hostile_texts, put
 
 SHARDING = {
     "@type": "neuroglancer_uint64_sharded_v1",
@@ -87,113 +74,12 @@ def _digits(folder: Path, **members: Any) -> Path:
 
 
 @hostile("neuroglancer", "0")
-def digits_of_bits(folder: Path) -> Path:
-    """`minishard_bits` of five thousand digits."""
-    return _digits(folder, sharding={"minishard_bits": "LONG"})
-
-
-@hostile("neuroglancer", "0")
-def digits_of_offsets(folder: Path) -> Path:
-    """Voxel offsets of five thousand digits."""
-    return _digits(folder, voxel_offset=["LONG", 0, 0])
-
-
-@hostile("neuroglancer", "0")
-def digits_of_sizes(folder: Path) -> Path:
-    """Sizes of five thousand digits."""
-    return _digits(folder, size=["LONG", "LONG", 1])
-
-
-@hostile("neuroglancer", "0")
-def digits_beside(folder: Path) -> Path:
-    """A number of five thousand digits that nobody asks for, beside the shard itself."""
-    text = json.dumps(_mesh_info() | {"x": "LONG"}).replace('"LONG"', LONG)
-    return _folder(folder, text.encode()) / "0.shard"
-
-
-@hostile("neuroglancer", "0")
 def far_numbers(folder: Path) -> Path:
     """Sizes of 1e308, of -1e308, of NaN, of infinity and of 2**64."""
     return _digits(folder, size=[1e308, 2**64, 1], voxel_offset=[-1e308, float("nan"), float("inf")])
 
 
-@hostile("neuroglancer", "0")
-def long_scale_key(folder: Path) -> Path:
-    """A scale key of a hundred thousand `a/`."""
-    return _folder(folder, volume(SHARDING, key="a/" * 100_000))
-
-
-@hostile("neuroglancer", "0")
-def many_parts(folder: Path) -> Path:
-    """Ten thousand scale keys of hundreds of parts each, none of which is there."""
-    info = volume(SHARDING)
-    info["scales"] *= 6000
-    info["scales"] = [scale | {"key": "a/" * 500 + str(n)} for n, scale in enumerate(info["scales"])]
-    return _folder(folder, info)
-
-
-@hostile("neuroglancer", "0")
-def many_scales(folder: Path) -> Path:
-    """Tens of thousands of scales, each with a sharding of its own."""
-    scale = {"size": [9, 9, 9], "chunk_sizes": [[9, 9, 9]]}
-    scales = [
-        scale | {"key": f"k{n}", "sharding": SHARDING | {"preshift_bits": n % 60, "shard_bits": n // 60 % 60}}
-        for n in range(30_000)
-    ]
-    return _folder(folder, {"@type": "neuroglancer_multiscale_volume", "scales": scales})
-
-
-@hostile("neuroglancer", "0")
-def many_wrong_scales(folder: Path) -> Path:
-    """Tens of thousands of scales that cannot be used, and one that can."""
-    scales = [{"key": UNFIT, "sharding": {"hash": [UNFIT] * 3}}] * 25_000
-    info = volume(SHARDING, key=".")
-    info["scales"] = scales + info["scales"]
-    return _folder(folder, info)
-
-
-@hostile("neuroglancer", "0")
-def nested_shardings(folder: Path) -> Path:
-    """Shardings within shardings, as deep as JSON may be."""
-    text = json.dumps(_mesh_info() | {"x": 0})[:-2]
-    inner = '{"sharding":' * 150 + "[" + "0," * 400_000 + "0]" + "}" * 150
-    return _folder(folder, (text + inner + "}").encode())
-
-
-@hostile("neuroglancer", "0")
-def info_lists(folder: Path) -> Path:
-    """An info of ten megabytes of lists."""
-    return _folder(folder, json_lists())
-
-
-@hostile("neuroglancer", "0")
-def info_members(folder: Path) -> Path:
-    """A sharding with hundreds of thousands of members that nobody knows."""
-    return _folder(folder, _mesh_info(**{f"{UNFIT}{n}": n for n in range(100_000)}))
-
-
-@hostile("neuroglancer", "0")
-def info_deep(folder: Path) -> Path:
-    """An info nested a million deep."""
-    return _folder(folder, json_deep())
-
-
-@hostile("neuroglancer", "0")
-def info_escapes(folder: Path) -> Path:
-    """An info that is one string of escapes."""
-    return _folder(folder, json_escapes())
-
-
-@hostile("neuroglancer", "0")
-def info_unended(folder: Path) -> Path:
-    """An info with a string that does not end."""
-    return _folder(folder, json_unended())
-
-
-@hostile("neuroglancer", "0")
-def info_type(folder: Path) -> Path:
-    """An info whose type is a list of a million numbers, and whose hash is a long string."""
-    return _folder(folder, {"@type": ["a"] * 400_000, "sharding": {"hash": "x" * 1_000_000}})
+hostile_texts("neuroglancer", "info", _folder, "0")
 
 
 @hostile("neuroglancer", "0")
@@ -201,13 +87,6 @@ def info_unfit(folder: Path) -> Path:
     """Names in an info that act on a terminal."""
     info = volume(SHARDING, encoding=UNFIT, key=UNFIT.replace("\0", ""))
     return _folder(folder, info | {"mesh": UNFIT, "skeletons": "\ud800"})
-
-
-@hostile("neuroglancer", "0")
-def info_is_a_fifo(folder: Path) -> Path:
-    """An info that is a FIFO."""
-    os.mkfifo(folder / "info")
-    return put(folder, "0.shard", struct.pack("<2Q", 0, 0))
 
 
 @hostile("neuroglancer", "0")
@@ -233,27 +112,11 @@ def one_value_of_a_gib(folder: Path) -> Path:
     return _one_minishard(folder, bomb, index, data_encoding="gzip")
 
 
-@hostile("neuroglancer", "0", "100")
-def values_of_gigabytes(folder: Path) -> Path:
-    """A few values of a GiB each."""
-    bomb = gzip_bomb()
-    index = index_of(range(8), [n * len(bomb) for n in range(8)], [len(bomb)] * 8)
-    return _one_minishard(folder, bomb * 8, index, data_encoding="gzip")
-
-
 @hostile("neuroglancer", "0", "400000")
 def empty_values(folder: Path) -> Path:
     """As many keys without value as fit."""
     count = MEGABYTES // 24 - 10
     return _one_minishard(folder, b"", index_of(range(count), [0] * count, [0] * count))
-
-
-@hostile("neuroglancer", "0", "400000")
-def nested_values(folder: Path) -> Path:
-    """Values within values, to the end of the file."""
-    count = 400_000
-    left = count - np.arange(count)
-    return _one_minishard(folder, bytes(count), index_of(range(count), range(count), left.tolist()))
 
 
 @hostile("neuroglancer", "0")
@@ -264,13 +127,6 @@ def outside_values(folder: Path) -> Path:
     return _one_minishard(folder, b"", np.concatenate(rows).astype("<u8").tobytes())
 
 
-@hostile("neuroglancer", "0", "5")
-def one_key(folder: Path) -> Path:
-    """Hundreds of thousands of entries of one key."""
-    count = 400_000
-    return _one_minishard(folder, b"x", index_of([5] * count, [0] * count, [1] * count))
-
-
 @hostile("neuroglancer", "0", "77777")
 def shared_index(folder: Path) -> Path:
     """Half a million minishards whose index is one gzip member that expands to a GiB."""
@@ -279,25 +135,6 @@ def shared_index(folder: Path) -> Path:
     pair = struct.pack("<2Q", 0, len(bomb))
     info = _mesh_info(minishard_bits=bits, minishard_index_encoding="gzip")
     return _folder(folder, info, pair * (1 << bits) + bomb)
-
-
-@hostile("neuroglancer", "0", "77777")
-def shared_raw_index(folder: Path) -> Path:
-    """Two hundred thousand minishards whose index is the same megabytes."""
-    bits = 18
-    count = 200_000
-    index = index_of(range(count), [0] * count, [1] * count)
-    pair = struct.pack("<2Q", 0, len(index))
-    return _folder(folder, _mesh_info(minishard_bits=bits), pair * (1 << bits) + index)
-
-
-@hostile("neuroglancer", "0", "77777")
-def shared_small_index(folder: Path) -> Path:
-    """Half a million minishards whose index is a few hundred bytes that expand to megabytes."""
-    bits = 19
-    stored = gzip.compress(bytes(2400 * 1000), mtime=0)
-    info = _mesh_info(minishard_bits=bits, minishard_index_encoding="gzip")
-    return _folder(folder, info, struct.pack("<2Q", 0, len(stored)) * (1 << bits) + stored)
 
 
 @hostile("neuroglancer", "0", "5")
@@ -367,26 +204,6 @@ def manifests_of_levels(folder: Path) -> Path:
     return _one_mesh(folder, manifest * 3, index, data_encoding="gzip")
 
 
-@hostile("neuroglancer", "0", "3000")
-def manifests_of_many_levels(folder: Path) -> Path:
-    """Thousands of gzip manifests that expand to ten thousand levels of detail each."""
-    manifest = gzip.compress(_levels(10_000), mtime=0)
-    count = MEGABYTES // (len(manifest) + 24) - 10
-    index = index_of(range(count), [n * len(manifest) for n in range(count)], [len(manifest)] * count)
-    return _one_mesh(folder, manifest * count, index, data_encoding="gzip")
-
-
-@hostile("neuroglancer", "0", "2")
-def manifests_of_zeros(folder: Path) -> Path:
-    """Gzip manifests that expand to 60 MiB of fragments of no size."""
-    head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
-    lots = (60 << 20) // 16
-    manifest = gzip.compress(head + struct.pack("<I", lots) + bytes(16 * lots), mtime=0)
-    count = 40
-    index = index_of(range(count), [n * len(manifest) for n in range(count)], [len(manifest)] * count)
-    return _one_mesh(folder, manifest * count, index, data_encoding="gzip")
-
-
 def _levels(count: int) -> bytes:
     """A manifest of levels of detail without fragments."""
     return struct.pack("<6fI", 1, 1, 1, 0, 0, 0, count) + bytes(20 * count)
@@ -396,22 +213,6 @@ def _one_mesh(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Pa
     info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
     info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING | sharding}
     return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
-
-
-@hostile("neuroglancer", "0", "1", "2799999")
-def without_info_many_keys(folder: Path) -> Path:
-    """A shard without info whose gzip index lists 2.8 million keys, which any hash and shift fits."""
-    count = 2_790_000
-    index = gzip.compress(index_of(range(count), [0] * count, [0] * count), mtime=0)
-    return put(folder, "0.shard", struct.pack("<2Q", 0, len(index)), index)
-
-
-@hostile("neuroglancer", "0", "1")
-def without_info_large(folder: Path) -> Path:
-    """A shard without info whose plain index lists as many keys as fit, which any hash and shift fits."""
-    count = MEGABYTES // 24 - 10
-    index = index_of(range(count), [0] * count, [0] * count)
-    return put(folder, "0.shard", struct.pack("<2Q", 0, len(index)), index)
 
 
 @hostile("neuroglancer", "0")
@@ -450,35 +251,3 @@ def very_many_shards(folder: Path) -> Path:
         content = struct.pack("<2Q", 1, 25), b"x", index_of([number], [0], [1])
         put(folder, f"shards/{number:04x}.shard", *content)
     return folder / "shards"
-
-
-@hostile("neuroglancer", "0")
-def very_many_strays(folder: Path) -> Path:
-    """A folder with an info, and sixty-five thousand files that no key leads to."""
-    put(folder, "shards/info", json.dumps(_mesh_info()).encode())
-    put(folder, "shards/0.shard", bytes(16))
-    for number in range(65_536):
-        put(folder, f"shards/x{number}_0-64_0-64", b"x")
-    return folder / "shards"
-
-
-@hostile("neuroglancer", "0")
-def many_shards(folder: Path) -> Path:
-    """A folder of thousands of shards, each of which claims a GiB."""
-    assert GIB
-    info = _mesh_info(shard_bits=12, data_encoding="gzip")
-    put(folder, "info", json.dumps(info).encode())
-    for number in range(2000):
-        put(folder, f"{number:03x}.shard", struct.pack("<2Q", 0, 24), index_of([number], [0], [24]))
-    return folder
-
-
-@hostile("neuroglancer", "0", "1")
-def sparse(folder: Path) -> Path:
-    """Values of exabytes in as large a hole as the file system lets have, and a minishard index after it."""
-    index = index_of([0, 1], [0, 2**40], [2**40 - 1, 2**39])
-    size = put_sparse(folder, "0.shard", bytes(16), index)
-    with (folder / "0.shard").open("r+b") as file:
-        file.write(struct.pack("<2Q", size - 16, size - 16 + len(index)))
-    put(folder, "info", json.dumps(_mesh_info()).encode())
-    return folder

@@ -9,7 +9,7 @@ import numpy as np
 
 import shardcore
 from shardcore.formats.swh.chd_code import part_sizes
-from tests.hostile.making import MEGABYTES, hostile, lead_out, put
+from tests.hostile.making import hostile, lead_out, put
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 KEY = "00" * 32
@@ -59,15 +59,6 @@ def nested_objects(folder: Path) -> Path:
 
 
 @hostile("swh", KEY)
-def one_object(folder: Path) -> Path:
-    """Slots by the hundred thousand that point to one object of megabytes."""
-    count, size = 120_000, 4_000_000
-    objects = struct.pack(">Q", size) + bytes(size)
-    offsets = np.full(count, 512)
-    return put(folder, "a.shard", shard(objects, slots_of(_keys(count), offsets), function(count, count // 5)))
-
-
-@hostile("swh", KEY)
 def one_key(folder: Path) -> Path:
     """Slots by the hundred thousand with one key."""
     count = 190_000
@@ -89,33 +80,12 @@ def wild_offsets(folder: Path) -> Path:
 
 
 @hostile("swh", KEY)
-def wild_lengths(folder: Path) -> Path:
-    """Objects whose lengths wrap 64 bits."""
-    count = 190_000
-    objects = np.random.default_rng(7).integers(2**63, 2**64, count, dtype=np.uint64).astype(">u8").tobytes()
-    offsets = 512 + 8 * np.arange(count)
-    return put(folder, "a.shard", shard(objects, slots_of(_keys(count), offsets), function(count, count // 5)))
-
-
-@hostile("swh", KEY)
 def function_of_all_bits(folder: Path) -> Path:
     """A hash function whose every number is the largest there is."""
     most = 2**32 - 1
     data = SAMPLE.read_bytes()
     at = int.from_bytes(data[80:88], "big")
     return put(folder, "a.shard", data[:at], function(most, most, r=most, bits=most, select=8, top=most, seed=most))
-
-
-@hostile("swh", KEY)
-def function_of_ones(folder: Path) -> Path:
-    """A hash function of megabytes of one-bits, and one of zeros."""
-    body = b"\xff" * (MEGABYTES - 10_000)
-    data = SAMPLE.read_bytes()
-    at = int.from_bytes(data[80:88], "big")
-    length = len(body)
-    slots = (at - int.from_bytes(data[64:72], "big")) // 40
-    fixed = _HASH.pack(b"chd_ph\0", slots, 12, b"jenkins\0", 1, length, 2**20, 1, 2**24, length // 2, 2**20, 2**23)
-    return put(folder, "a.shard", data[:at], fixed, body, struct.pack("<II", slots, 2**20))
 
 
 @hostile("swh", KEY)
@@ -190,26 +160,6 @@ def _sparse_index(folder: Path, count: int) -> Path:
 def sparse_index(folder: Path) -> Path:
     """A shard whose index is a hole of four thousand million slots."""
     return _sparse_index(folder, 2**32 - 5)
-
-
-@hostile("swh", KEY)
-def sparse_small_index(folder: Path) -> Path:
-    """A shard whose index is a hole of thirty million slots."""
-    return _sparse_index(folder, 30_000_001)
-
-
-@hostile("swh", KEY)
-def sparse_object(folder: Path) -> Path:
-    """A shard of one object that is a hole of four TB."""
-    path = put(folder, "a.shard", b"")
-    size = 2**42
-    slots = slots_of(np.zeros((2, 32), np.uint8), np.array([512, -1]))
-    head = _HEADER.pack(b"SWHShard", 1, 1, 512, size, size + 512, len(slots), size + 512 + len(slots))
-    with path.open("r+b") as file:
-        file.write(head.ljust(512, b"\0") + struct.pack(">Q", size - 8))
-        file.seek(size + 512)
-        file.write(slots + function(2, 1))
-    return path
 
 
 @hostile("swh", KEY)

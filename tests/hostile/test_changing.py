@@ -26,7 +26,6 @@ formats = pytest.mark.parametrize("name", ONE_OF_EACH)
 
 
 def sample(name: str, folder: Path) -> Path:
-    """A copy of a format's sample, with what lies beside it."""
     whole = DATA / ONE_OF_EACH[name]
     beside = list(whole.parent.iterdir()) if name in ("des", "neuroglancer") else [whole]
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +37,7 @@ def sample(name: str, folder: Path) -> Path:
 @formats
 @pytest.mark.parametrize("part", [0.0, 0.5, 0.95])
 def test_a_file_that_is_cut_while_it_is_read_is_an_error(name: str, part: float, tmp_path: Path) -> None:
-    """What is asked for after the cut is a `ShardError` or right; what was learned before is still there."""
+    """Reads after the cut raise a `ShardError` or return the right bytes; what was cached stays readable."""
     path = sample(name, tmp_path)
     with shardcore.open(path) as shard:
         shard.load_index()
@@ -59,7 +58,6 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error(name: str, part: float,
 
 @formats
 def test_extraction_of_a_file_that_is_cut_leaves_what_was_written(name: str, tmp_path: Path) -> None:
-    """Objects that were written before the cut stay, whole; those after it are told; nothing half is left."""
     path = sample(name, tmp_path / "in")
     out = tmp_path / "out"
     with shardcore.open(path) as shard:
@@ -78,7 +76,7 @@ def test_extraction_of_a_file_that_is_cut_leaves_what_was_written(name: str, tmp
 @formats
 @pytest.mark.parametrize("force", [False, True])
 def test_planted_links_are_not_followed(name: str, force: bool, tmp_path: Path) -> None:
-    """Links with the names of objects and of the manifest, to a file and to a folder outside, change nothing there."""
+    """The links have the names of objects and of the manifest, and point to a file and a folder outside."""
     path, plain, planted = sample(name, tmp_path / "in"), tmp_path / "plain", tmp_path / "planted"
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -91,7 +91,6 @@ def _keys(folder: Path) -> list[list[str]]:
 def test_integers_of_thousands_of_digits_are_answered(
     make: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each place where files state numbers takes one of 5,000 digits without a traceback, in every command."""
     for arguments in make(tmp_path):
         code = run(arguments)
         told = capsys.readouterr()

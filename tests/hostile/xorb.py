@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.making import MEGABYTES, hostile, lz4_frame, put
+from tests.hostile.making import hostile, lz4_frame, put
 
 KEY = "03" * 32
 _NAME = "0" * 64 + ".xorb"
@@ -34,20 +34,6 @@ def words(values: np.ndarray) -> bytes:
     return values.astype("<u4").tobytes()
 
 
-@hostile("xorb", "0", "100000", KEY, "all")
-def empty_chunks(folder: Path) -> Path:
-    """Two hundred thousand chunks of no bytes."""
-    count = 200_000
-    ends = words(8 * np.arange(1, count + 1))
-    return put(folder, _NAME, record(b"", 0, 0) * count, info(count, ends, bytes(4 * count)))
-
-
-@hostile("xorb", "0", "1000000", KEY, "all")
-def empty_chunks_walked(folder: Path) -> Path:
-    """More than a million chunks of no bytes, and no info block."""
-    return put(folder, _NAME, record(b"", 0, 0) * (MEGABYTES // 8 - 10))
-
-
 @hostile("xorb", "0", "200", KEY, "all")
 def zeros(folder: Path) -> Path:
     """Ten thousand chunks that expand two hundred times."""
@@ -65,15 +51,6 @@ def one_record(folder: Path) -> Path:
     count = 200_000
     one = record(b"x" * 1000, 0, 1000)
     return put(folder, _NAME, one, info(count, words(np.full(count, len(one))), words(np.full(count, 1000))))
-
-
-@hostile("xorb", "0", "5", "all")
-def wild_ends(folder: Path) -> Path:
-    """An info block whose ends are random numbers."""
-    count = 200_000
-    dice = np.random.default_rng(9)
-    ends, unpacked = (words(dice.integers(0, 2**32, count)) for _ in range(2))
-    return put(folder, _NAME, record(b"x", 0, 1), info(count, ends, unpacked))
 
 
 @hostile("xorb", "0", "1", "2", "3", "all")
@@ -104,28 +81,10 @@ def length_that_lies(folder: Path) -> Path:
     return put(folder, _NAME, one, block, struct.pack("<I", 2**32 - 1))
 
 
-@hostile("xorb", "0", "all")
-def records_that_say_more(folder: Path) -> Path:
-    """Records that say that they have 16 MiB, walked."""
-    return put(folder, _NAME, record(b"", 1, 2**24 - 1, says=2**24 - 1) * (MEGABYTES // 8 - 10))
-
-
 @hostile("xorb", "0", KEY, "all")
 def damaged_chunks_walked(folder: Path) -> Path:
     """Eight thousand chunks none of which can be unpacked, and no info block."""
     return put(folder, _NAME, record(b"x" * 500, 1, 100_000) * 8000)
-
-
-@hostile("xorb", "0", "all")
-def sparse(folder: Path) -> Path:
-    """An info block by which one record has four thousand million bytes, after a hole of as many."""
-    most = 2**32 - 8
-    block = info(1, words(np.array([most])), words(np.array([131_072])))
-    put(folder, _NAME, record(b"x", 0, 1))
-    with (folder / _NAME).open("r+b") as file:
-        file.seek(most)
-        file.write(block)
-    return folder / _NAME
 
 
 @hostile("xorb", "0", "5", KEY, "all")
@@ -144,25 +103,4 @@ def sparse_info(folder: Path) -> Path:
         ):
             file.seek(at + start)
             file.write(piece)
-    return folder / _NAME
-
-
-@hostile("xorb", "0", "5", "all")
-def sparse_info_of_gigabytes(folder: Path) -> Path:
-    """An info block that is a hole of four GB."""
-    most = 2**32 - 100
-    one = record(b"x", 0, 1)
-    put(folder, _NAME, one, info(1, words(np.array([9])), words(np.array([1])))[:48])
-    with (folder / _NAME).open("r+b") as file:
-        file.seek(len(one) + most)
-        file.write(struct.pack("<I", most))
-    return folder / _NAME
-
-
-@hostile("xorb", "0", "5", KEY, "all")
-def sparse_records(folder: Path) -> Path:
-    """Chunk records that are a hole of a GB, and no info block."""
-    put(folder, _NAME, record(b"x", 0, 1) * 10)
-    with (folder / _NAME).open("r+b") as file:
-        file.truncate(2**30)
     return folder / _NAME

@@ -17,9 +17,11 @@ from typing import Any
 import shardcore
 from shardcore.shards.shard import Shard
 from tests.bench.sparse_swh import sparse_pieces
+from tests.hostile.neuroglancer import SHARDING
 from tests.remote.contents import Content, Held, Sparse
 from tests.shardcore.formats.mdb.made import made_shard
 
+DATA = Path(__file__).parents[1] / "data"
 TEN_GB = 10_000_000_000
 DATE = "20261103"
 HUGE = {"slots": 4_600_003, "declared": 4_554_000, "data_bytes": TEN_GB}
@@ -51,6 +53,28 @@ class Bill:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _bill(
+    name: str,
+    files: Mapping[str, Content],
+    target: str,
+    key: str,
+    absent: str,
+    requests: tuple[int, ...],
+    least: tuple[int, ...],
+) -> Bill:
+    """Return a bill; numbers are those of opening, of an object, of an absent key and of the list, where it is read."""
+    actions = ("open", "object", "absent", "list")
+    return Bill(
+        name,
+        files,
+        target,
+        key,
+        absent,
+        dict(zip(actions, requests, strict=False)),
+        dict(zip(actions, least, strict=False)),
+    )
+
+
 def find(shard: Shard, bill: Bill) -> None:
     """Finds and reads one object."""
     ref = shard.find(bill.key)
@@ -77,22 +101,21 @@ COMMANDS: dict[str, list[str]] = {
     "ls": ["ls", "{uri}"],
     "verify": ["verify", "{uri}"],
     "extract": ["extract", "{uri}", "{out}"],
-    "chart entropy": ["chart", "{uri}", "entropy"],
     "salvage --plan": ["salvage", "{uri}", "--plan"],
 }
 """Commands whose requests are counted, opening included: `{uri}` is what is opened, `{out}` a new folder."""
 
 COMMAND_BILLS: dict[str, tuple[int | None, ...]] = {
-    "swh, 2,000 objects": (2, 3, 1, 1, 3, 2),
-    "des": (2, 3, 2, 2, 3, 3),
-    "des, index over 64 KiB": (3, 4, 2, 2, 4, 3),
-    "des, BigFile": (1, 2, 4, 4, 1, 4),
-    "bloscpack": (1, 2, 2, 2, 2, 2),
-    "bloscpack, offsets over 64 KiB": (2, 5, 3, 3, 3, 2),
-    "mdb": (2, 3, 91, 91, 3, 92),
-    "xorb": (2, 4, 1, 1, 3, 2),
-    "neuroglancer": (2, 6, 6, None, None, None),
-    "neuroglancer, split": (2, 8, 10, None, None, None),
+    "swh, 2,000 objects": (2, 3, 1, 1, 2),
+    "des": (2, 3, 2, 2, 3),
+    "des, index over 64 KiB": (3, 4, 2, 2, 3),
+    "des, BigFile": (1, 2, 4, 4, 4),
+    "bloscpack": (1, 2, 2, 2, 2),
+    "bloscpack, offsets over 64 KiB": (2, 5, 3, 3, 2),
+    "mdb": (2, 3, 91, 91, 92),
+    "xorb": (2, 4, 1, 1, 2),
+    "neuroglancer": (2, 6, 6, None, None),
+    "neuroglancer, split": (2, 8, 10, None, None),
 }
 """The most requests of each of `COMMANDS`, in their order, by bill.
 
@@ -126,80 +149,38 @@ def bills() -> dict[str, Bill]:
 def swh_huge() -> Bill:
     """10 GB, 4.6 million slots: the hash section is much larger than a guess. Its index is never read whole."""
     size, pieces, keys = sparse_pieces(**HUGE)
-    return Bill(
-        "swh",
-        {"huge.shard": Sparse(size, pieces)},
-        "huge.shard",
-        keys[100],
-        "ab" * 32,
-        # What tells the dialect of the hash comes with what is fetched anyway.
-        {"open": 2, "object": 6, "absent": 5},
-        {"open": 567, "object": 5000, "absent": 16_000},
-    )
+    files = {"huge.shard": Sparse(size, pieces)}
+    # The dialect of the hash is detected from what is fetched anyway.
+    return _bill("swh", files, "huge.shard", keys[100], "ab" * 32, (2, 6, 5), (567, 5000, 16_000))
 
 
 def swh_small() -> Bill:
     """2,000 objects: the list is one range."""
-    data = (Path(__file__).parents[1] / "data" / "swh" / "medium.shard").read_bytes()
+    data = (DATA / "swh" / "medium.shard").read_bytes()
     with shardcore.open(data) as shard:
         index = next(section for section in shard.sections if section.name == "index")
         shard.load_index()
         key = str(shard.objects.keys[5])
-    return Bill(
-        "swh, 2,000 objects",
-        {"medium.shard": Held(data)},
-        "medium.shard",
-        key,
-        "ab" * 32,
-        {"open": 2, "object": 4, "absent": 3, "list": 1},
-        {"open": 567, "object": 2000, "absent": 200, "list": index.stop - index.start},
-    )
+    least = (567, 2000, 200, index.stop - index.start)
+    files = {"medium.shard": Held(data)}
+    return _bill("swh, 2,000 objects", files, "medium.shard", key, "ab" * 32, (2, 4, 3, 1), least)
 
 
 def des() -> list[Bill]:
     """Shards of documents: with a metadata file, with a large index, with a BigFile."""
     few, big = _des(500, 4000), _des(3000, 200, sidecar=False)
-    key, absent = "document 300", "document x"
-    name = f"{DATE}_0A_0000"
-    folder = Path(__file__).parents[1] / "data" / "des" / "big"
-    external = {
-        path.relative_to(folder).as_posix(): Held(path.read_bytes()) for path in folder.rglob("*") if path.is_file()
-    }
-    with shardcore.open(folder / f"{name}.des") as shard:
-        outside = next(
-            key for key in shard.objects.keys[:] if key and shard.find(key).state is shardcore.State.EXTERNAL
-        )
-    index = len(few[f"{name}.des"].read(0, 1 << 30)) - 500 * 4000 - 8
-    meta = few[f"{name}.meta"].size
-    large = big[f"{name}.des"].size - 3000 * 200 - 8
+    key, absent, name = "document 300", "document x", f"{DATE}_0A_0000.des"
+    folder = DATA / "des" / "big"
+    external = {p.relative_to(folder).as_posix(): Held(p.read_bytes()) for p in folder.rglob("*") if p.is_file()}
+    with shardcore.open(folder / name) as shard:
+        keys = [key for key in shard.objects.keys[:] if key]
+        outside = next(key for key in keys if shard.find(key).state is shardcore.State.EXTERNAL)
+    index, large = few[name].size - 500 * 4000, big[name].size - 3000 * 200
+    meta = few[name.replace(".des", ".meta")].size
     return [
-        Bill(
-            "des",
-            few,
-            f"{name}.des",
-            key,
-            absent,
-            {"open": 2, "object": 2, "absent": 1, "list": 1},
-            {"open": index + 8, "object": 4000 + meta, "absent": 0, "list": meta},
-        ),
-        Bill(
-            "des, index over 64 KiB",
-            big,
-            f"{name}.des",
-            key,
-            absent,
-            {"open": 3, "object": 2, "absent": 1, "list": 1},
-            {"open": large + 8, "object": 200, "absent": 0, "list": 0},
-        ),
-        Bill(
-            "des, BigFile",
-            external,
-            f"{name}.des",
-            outside,
-            absent,
-            {"open": 2, "object": 2, "absent": 1, "list": 1},
-            {"open": 440, "object": 60_000, "absent": 0, "list": 0},
-        ),
+        _bill("des", few, name, key, absent, (2, 2, 1, 1), (index, 4000 + meta, 0, meta)),
+        _bill("des, index over 64 KiB", big, name, key, absent, (3, 2, 1, 1), (large, 200, 0, 0)),
+        _bill("des, BigFile", external, name, outside, absent, (2, 2, 1, 1), (440, 60_000, 0, 0)),
     ]
 
 
@@ -221,18 +202,9 @@ def bloscpack() -> list[Bill]:
             path = Path(folder) / "data.blp"
             with shardcore.create(path, format="bloscpack", chunk_size=size, spare=0, level=0) as writer:
                 writer.add(None, random.Random(4).randbytes(size) * count)
-            data = Held(path.read_bytes())
-        found.append(
-            Bill(
-                name,
-                {"data.blp": data},
-                "data.blp",
-                str(count - 2),
-                str(count + 5),
-                {"open": opened, "object": 1, "absent": 0, "list": 1},
-                {"open": 8 * count + 32, "object": size + 20, "absent": 0, "list": 0},
-            )
-        )
+            files = {"data.blp": Held(path.read_bytes())}
+        least = (8 * count + 32, size + 20, 0, 0)
+        found.append(_bill(name, files, "data.blp", str(count - 2), str(count + 5), (opened, 1, 0, 1), least))
     return found
 
 
@@ -242,41 +214,19 @@ def mdb() -> Bill:
     with shardcore.open(data) as shard:
         shard.load_index()
         key = str(shard.objects.keys[500])
-        listed = len(data)
-    return Bill(
-        "mdb",
-        {"s.mdb": Held(data)},
-        "s.mdb",
-        key,
-        "f" * 64,
-        {"open": 2, "object": 2, "absent": 2, "list": 1},
-        {"open": 248, "object": 12_500, "absent": 12_000, "list": listed},
-    )
+    least = (248, 12_500, 12_000, len(data))
+    return _bill("mdb", {"s.mdb": Held(data)}, "s.mdb", key, "f" * 64, (2, 2, 2, 1), least)
 
 
 def xorb() -> Bill:
     """A real xorb: head, end with the info block, and the chunk."""
-    path = next((Path(__file__).parents[1] / "data" / "mdb" / "cas" / "xorbs").glob("default.6d9a*"))
-    return Bill(
-        "xorb",
-        {path.name: Held(path.read_bytes())},
-        path.name,
-        "1",
-        "99999",
-        {"open": 2, "object": 1, "absent": 0, "list": 0},
-        {"open": 500, "object": 131_072, "absent": 0, "list": 0},
-    )
+    path = next((DATA / "mdb" / "cas" / "xorbs").glob("default.6d9a*"))
+    files = {path.name: Held(path.read_bytes())}
+    return _bill("xorb", files, path.name, "1", "99999", (2, 1, 0, 0), (500, 131_072, 0, 0))
 
 
-SPEC = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "murmurhash3_x86_128",
-    "minishard_bits": 6,
-    "shard_bits": 1,
-    "minishard_index_encoding": "gzip",
-    "data_encoding": "gzip",
-}
+SPEC = SHARDING | {"hash": "murmurhash3_x86_128", "minishard_bits": 6, "shard_bits": 1}
+SPEC |= {"minishard_index_encoding": "gzip", "data_encoding": "gzip"}
 
 
 def neuroglancer() -> list[Bill]:
@@ -289,38 +239,19 @@ def neuroglancer() -> list[Bill]:
             for key, data in values.items():
                 writer.add(str(key), data)
         (target / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
-        files = {f"skeletons/{path.name}": path.read_bytes() for path in target.iterdir()}
+        whole = {f"skeletons/{path.name}": Held(path.read_bytes()) for path in target.iterdir()}
     index = 16 << SPEC["minishard_bits"]  # type: ignore[operator]
     split: dict[str, Content] = {}
-    for name, data in files.items():
-        if name.endswith(".shard"):
-            split |= {
-                name.replace(".shard", ".index"): Held(data[:index]),
-                name.replace(".shard", ".data"): Held(data[index:]),
-            }
-        else:
-            split[name] = Held(data)
-    whole = {name: Held(data) for name, data in files.items()}
-    key, absent = str(next(iter(values))), "12345"
-    least = {
-        "open": len(files["skeletons/info"]),
-        "object": 2000,
-        "absent": 1600,
-        "list": sum(map(len, files.values())),
-    }
+    for name, content in whole.items():
+        stem, dot, ending = name.partition(".shard")
+        parts = {".index": Held(content.data[:index]), ".data": Held(content.data[index:])} if dot else {"": content}
+        split |= {stem + part + ending: data for part, data in parts.items()}
+    least = (whole["skeletons/info"].size, 2000, 1600, sum(content.size for content in whole.values()))
+    first, absent = str(next(iter(values))), "12345"
     # The list: that of the folder, where there is one, then the shard index and the minishard indices of each shard.
-    plain = {"open": 1, "object": 3, "absent": 2, "list": 5}
     return [
-        Bill("neuroglancer", whole, "skeletons/", key, absent, plain, least),
-        Bill("neuroglancer, no slash", whole, "skeletons", key, absent, plain | {"open": 2}, least),
-        Bill(
-            "neuroglancer, split",
-            split,
-            "skeletons/",
-            key,
-            absent,
-            # The whole form is tried first.
-            {"open": 1, "object": 4, "absent": 3, "list": 8},
-            least,
-        ),
+        _bill("neuroglancer", whole, "skeletons/", first, absent, (1, 3, 2, 5), least),
+        _bill("neuroglancer, no slash", whole, "skeletons", first, absent, (2, 3, 2, 5), least),
+        # The whole form is tried first.
+        _bill("neuroglancer, split", split, "skeletons/", first, absent, (1, 4, 3, 8), least),
     ]

@@ -66,11 +66,7 @@ class Place:
 
     def environment(self) -> dict[str, str]:
         """The variables by which AWS's libraries find the credentials."""
-        return {
-            "AWS_ACCESS_KEY_ID": self.key,
-            "AWS_SECRET_ACCESS_KEY": self.secret,
-            "AWS_DEFAULT_REGION": REGION,
-        }
+        return {"AWS_ACCESS_KEY_ID": self.key, "AWS_SECRET_ACCESS_KEY": self.secret, "AWS_DEFAULT_REGION": REGION}
 
 
 @contextmanager

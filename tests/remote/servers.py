@@ -206,13 +206,7 @@ class ManyKeysServer(StoreServer):
     """
 
     def __init__(
-        self,
-        folder: str,
-        names: Sequence[str],
-        content: Content | bytes,
-        *,
-        latency: float = 0.0,
-        rate: float = 0.0,
+        self, folder: str, names: Sequence[str], content: Content | bytes, *, latency: float = 0.0, rate: float = 0.0
     ) -> None:
         super().__init__(latency=latency, rate=rate)
         self.folder, self.names = folder, names

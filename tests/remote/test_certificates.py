@@ -17,10 +17,7 @@ QUICK = RemoteOptions(retries=0, connect_timeout=2.0)
 
 
 @pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "SSL_CERT_FILE"])
-def test_each_variable_serves_both_transports(
-    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without the variable the certificate is refused, with it a file opens over HTTPS and out of a store."""
+def test_each_variable_serves_both_transports(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = certificate(tmp_path)
     with TlsServer(made) as web, TlsStore(made) as store:
         address = web.put("/small.shard", SWH)
@@ -41,7 +38,6 @@ def test_each_variable_serves_both_transports(
 def test_a_file_without_certificates_is_named(
     variable: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A path that cannot be read is an error that names the variable, before any request."""
     monkeypatch.setenv(variable, str(tmp_path / "none.pem"))
     assert run(["info", where, "--no-sign-request"]) == 4
     assert f"{variable} names" in capsys.readouterr().err

@@ -20,22 +20,12 @@ from shardcore.cli.program import run
 from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
 from shardcore.operations.convert_work import held_objects
-from shardcore.operations.find_key import find_in
 from shardcore.progress import stopped_by
 from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
 from shardcore.shards.ticket_opening import on_shard
 from shardcore.sources.remote.options import RemoteOptions
-from tests.remote.cluster import (
-    dask_processes,
-    doubled_once_killed,
-    failing,
-    killed_once,
-    not_plain,
-    not_the_second,
-    object_count,
-)
-from tests.remote.s3 import Place
+from tests.remote.cluster import failing, killed_once, not_plain, not_the_second, object_count
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
@@ -47,7 +37,6 @@ SETS = [SAMPLES / "des" / "archive", HASHED, SAMPLES / "mdb" / "cache", SAMPLES 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twenty shards of two objects each; the one of number 10 is damaged."""
     return _shards(tmp_path / "set", 20)
 
 
@@ -62,7 +51,6 @@ def _shards(folder: Path, count: int) -> Path:
 
 @pytest.mark.parametrize("where", SETS, ids=lambda path: str(path.relative_to(SAMPLES)))
 def test_a_ticket_opens_its_shard(where: Path) -> None:
-    """A ticket is plain data; it opens the member that it was made for, with the same objects and the same report."""
     with shardcore.open(where) as shards:
         assert isinstance(shards, shardcore.DataSet)
         tickets = pickle.loads(pickle.dumps(shards.tickets()))
@@ -75,7 +63,6 @@ def test_a_ticket_opens_its_shard(where: Path) -> None:
 
 
 def test_a_single_file_is_a_set_of_one_ticket() -> None:
-    """A file has one ticket without a name; bytes have none."""
     path = SAMPLES / "swh" / "small.shard"
     with shardcore.open(path) as shard:
         (ticket,) = shard.tickets()
@@ -87,7 +74,6 @@ def test_a_single_file_is_a_set_of_one_ticket() -> None:
 
 
 def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
-    """Of a remote volume the info travels in the ticket, and only the shard itself is read."""
     for path in HASHED.iterdir():
         server.put(f"/set/{path.name}", path)
     with shardcore.open(f"{server.url}/set/") as shards:
@@ -99,7 +85,6 @@ def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
 
 
 def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
-    """Threads, given threads and processes give the same results; the error of a shard is its result."""
     with shardcore.open(folder, jobs=3) as shards:
         expected = list(shards.map_shards(not_the_second))
         assert isinstance(expected[1], BadChecksum)
@@ -114,7 +99,6 @@ def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
 
 
 def test_a_slow_shard_does_not_hold_up_the_others(folder: Path) -> None:
-    """While the first shard takes its time, the others are worked on; the order stays."""
     others, done = threading.Event(), list[int]()
 
     def work(shard: shardcore.Shard) -> int:
@@ -132,7 +116,7 @@ def test_a_slow_shard_does_not_hold_up_the_others(folder: Path) -> None:
 
 
 def test_few_tasks_are_under_way(folder: Path) -> None:
-    """When somebody takes one result only, few shards were opened; the check of the caller ends the rest."""
+    """Few shards are opened before the first result is taken; cancelling ends the rest."""
     opened = list[str]()
 
     def work(shard: shardcore.Shard) -> None:
@@ -151,7 +135,7 @@ def test_few_tasks_are_under_way(folder: Path) -> None:
 
 
 def test_keys_stay_here(folder: Path) -> None:
-    """Credentials are in no ticket unless they are asked for, and go to another machine over TLS only."""
+    """Tickets carry credentials only on request, and only over TLS to another machine."""
     remote = RemoteOptions(access_key="AKIA0", secret_key="hidden-secret")
     with shardcore.open(folder, remote=remote) as shards:
         with pytest.raises(UsageError, match="not sent to workers"):
@@ -165,7 +149,6 @@ def test_keys_stay_here(folder: Path) -> None:
 
 
 def test_keys_are_sent_where_the_line_is_encrypted() -> None:
-    """The address that the scheduler is reached by decides, and nothing else."""
     executor = _Elsewhere()
     executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
     check_encrypted(executor)  # type: ignore[arg-type]
@@ -182,7 +165,6 @@ class _Elsewhere:
 
 @pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
 def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
-    """Tickets of a data set behind a login have it, where it may be sent, and show it in no text."""
     word = "hunter2-topsecret"
     sent = ("Basic " + b64encode(f"me:{word}".encode()).decode(), f"sig={word}")
     server = RangeServer()
@@ -208,7 +190,6 @@ def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
 
 
 def test_limits_are_shared_among_tasks(folder: Path) -> None:
-    """All tasks together stay within the limits; shards to which nothing is left report that."""
     with local_processes(2) as pool:
         with shardcore.open(folder, remote=RemoteOptions(limit_requests=40)) as shards:
             assert [x for x in pool.each(shards, on_shard, (object_count,)) if isinstance(x, int)] == [2] * 19
@@ -219,7 +200,7 @@ def test_limits_are_shared_among_tasks(folder: Path) -> None:
 
 @pytest.mark.thorough
 def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -> None:
-    """A process that is killed is replaced, and nothing is missing or doubled."""
+    """No result is missing or doubled."""
     work = partial(killed_once, mark=str(tmp_path / "mark"))
     with shardcore.open(folder) as shards, local_processes(2) as pool:
         results = list(pool.each(shards, on_shard, (work,)))
@@ -227,16 +208,7 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
     assert len(results) == 20
 
 
-@pytest.mark.thorough
-def test_a_search_survives_a_lost_process(tmp_path: Path) -> None:
-    """Calls that were under way when a process ended are made again, once each and in order."""
-    work = partial(doubled_once_killed, mark=str(tmp_path / "mark"))
-    with local_processes(2) as pool:
-        assert list(pool.calls((work, (number,)) for number in range(20))) == list(range(0, 40, 2))
-
-
 def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
-    """Functions without a module and results that cannot be pickled are misuse; nothing waits for them for ever."""
     with shardcore.open(folder) as shards, ProcessPoolExecutor(1, get_context("spawn")) as processes:
         with pytest.raises(UsageError, match="define the function in a module"):
             list(shards.map_shards(lambda shard: 1, executor=processes))
@@ -244,22 +216,11 @@ def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
 
 
 def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
-    """The error of a function is the result of its shard, and is named as such."""
     with shardcore.open(folder, jobs=2) as shards:
         results = list(shards.map_shards(failing))
     assert str(results[0]) == "the function failed: ValueError: no such column"
     assert [type(one) for one in results[:10]] == [ShardError] * 10
     assert isinstance(results[10], shardcore.FormatError)
-
-
-def test_searches_stay_within_the_limits(folder: Path) -> None:
-    """Each worker has a share of a limit; where nothing is left for the places, the search reports that."""
-    few, files = RemoteOptions(limit_requests=1), sorted(folder.iterdir())
-    with local_processes(1) as pool:
-        with closing(find_in("7", files, tasks=pool, remote=few)) as search, pytest.raises(BudgetSpent):
-            list(search)
-        with closing(find_in("7", files, tasks=pool, remote=RemoteOptions(limit_requests=90))) as search:
-            assert [Path(hit.path).name for hit in search if hit.error is None] == ["20261103_07_0000.des"]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +240,6 @@ def test_other_commands_print_the_same(
     command: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Searching, salvaging and converting print and write byte for byte what they do here, paths as they were given."""
     (tmp_path / "whole").mkdir()
     for path in folder.glob("*_0?_*"):
         if "_0A_" not in path.name:
@@ -303,31 +263,8 @@ def test_other_commands_print_the_same(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "command",
-    [["verify", "--json"], ["extract"]],
-    ids=" ".join,
-)
-def test_commands_print_the_same(
-    folder: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With processes each command prints and writes byte for byte what it does without."""
-    told, written = [], []
-    for more in ([], ["--cluster", "local:2"]):
-        out = tmp_path / "out"
-        arguments = [command[0], str(folder), *([str(out)] if command[0] == "extract" else []), *command[1:], *more]
-        code = run(arguments)
-        told.append((code, *capsys.readouterr()))
-        written.append({path.name: path.read_bytes() for path in out.glob("*")})
-        for path in out.glob("*"):
-            path.unlink()
-    assert told[0] == told[1]
-    assert written[0] == written[1]
-
-
-@pytest.mark.thorough
 def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results that are in the state are not computed again; those of changed shards, and half a line, are."""
+    """Stored results are reused; those of changed shards and of an incomplete line are computed again."""
     state, base = tmp_path / "state", ["ls", str(folder), "--digest", "sha256", "--cluster", "local:2"]
     assert run([*base, "--state", str(state)]) == 1
     whole = capsys.readouterr().out
@@ -346,81 +283,9 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
         found.found(["x"])
 
 
-@pytest.mark.thorough
-def test_an_interrupted_extraction_into_a_bucket_goes_on(
-    tmp_path: Path, s3: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Shards that are in the state are not extracted again, although their files exist in the bucket by now."""
-    folder = _shards(tmp_path / "few", 2)
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    command = ["extract", str(folder), s3.uri("state/"), "--endpoint-url", s3.endpoint, "--cluster", "local:1"]
-    command += ["--state", str(tmp_path / "state")]
-    assert run(command) == 0
-    whole = capsys.readouterr().out
-    assert run(command) == 0
-    assert capsys.readouterr().out == whole
-
-
 def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder of this machine is no target for workers on others; the options need a cluster; numbers are checked."""
     assert run(["extract", str(folder), "out", "--cluster", "tcp://127.0.0.1:1"]) == 2
     assert "give an s3:// address, or --shared" in capsys.readouterr().err
     assert run(["verify", str(folder), "--state", "x"]) == 2
     assert run(["verify", str(folder), "--cluster", "local:0"]) == 2
     assert "takes a number of processes" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-@pytest.mark.interop("distributed")
-@pytest.mark.timeout(900)
-def test_a_cluster_that_loses_a_worker(
-    s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """60 shards of a bucket, two workers, one killed on the way: the same output, and no key in any task or log."""
-    files = {f"many/{path.name}": path.read_bytes() for path in _shards(tmp_path / "set", 60).iterdir()}
-    s3.put(files)
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    from distributed import Client
-
-    address, base = s3.uri("many/"), ["--endpoint-url", s3.endpoint]
-    with shardcore.open(address, remote=RemoteOptions(endpoint_url=s3.endpoint)) as shards:
-        sent = pickle.dumps(shards.tickets())
-        assert s3.key.encode() not in sent
-        assert s3.secret.encode() not in sent
-    local = {}
-    for command in (["verify", "--json"], ["ls", "--digest", "sha256"]):
-        local[command[0]] = (run([command[0], address, *command[1:], *base]), *capsys.readouterr())
-    assert run(["extract", address, str(tmp_path / "here"), *base]) == 1
-    local["extract"] = (1, *capsys.readouterr())
-    with dask_processes(tmp_path / "dask", 2, s3.environment()) as cluster:
-        more = [*base, "--cluster", cluster.address]
-        assert (run(["verify", address, "--json", *more]), *capsys.readouterr()) == local["verify"]
-        cluster.stop_worker()
-        with ThreadPoolExecutor(1) as threads:
-            held = threads.submit(cluster.kill_busy_worker)
-            assert (run(["ls", address, "--digest", "sha256", *more]), *capsys.readouterr()) == local["ls"]
-            tasks = held.result()
-        assert b"many/" in tasks
-        assert s3.key.encode() not in tasks
-        assert s3.secret.encode() not in tasks
-        remote = RemoteOptions(endpoint_url=s3.endpoint)
-        with Client(cluster.address, set_as_default=False) as client, shardcore.open(address, remote=remote) as shards:
-            # Dask alone would wait for these results for ever.
-            far = shards.map_shards(not_plain, executor=client.get_executor())
-            assert {type(one) for one in far} == {UsageError}
-        code = run(["extract", address, s3.uri("out/"), *more])
-        told = capsys.readouterr()
-        assert code == 1
-        assert told.out.replace(s3.uri("out/"), f"{tmp_path / 'here'}/") == local["extract"][1]
-        log = cluster.log()
-    client = s3.client()
-    try:
-        for path in (tmp_path / "here").iterdir():
-            data = client.get_object(Bucket=s3.bucket, Key=f"out/{path.name}")["Body"].read()
-            assert data == path.read_bytes()
-    finally:
-        client.close()
-    assert s3.key not in log
-    assert s3.secret not in log

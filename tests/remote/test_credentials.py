@@ -25,14 +25,12 @@ ASSUMED = """<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15
 
 @pytest.fixture
 def store() -> Iterator[StoreServer]:
-    """A store with one object."""
     with StoreServer({"/shards/a": b"0123456789"}) as server:
         yield server
 
 
 @pytest.fixture
 def tokens() -> Iterator[HttpServer]:
-    """What gives credentials: a container's metadata by GET, roles by POST."""
     container = json.dumps(KEYS | {"Token": "token"}).encode()
     with HttpServer(lambda one: Answer(body=ASSUMED.encode() if one.method == "POST" else container)) as server:
         yield server
@@ -40,8 +38,6 @@ def tokens() -> Iterator[HttpServer]:
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: StoreServer) -> Callable[[str], None]:
-    """Writes the AWS configuration, whose profile `lab` has an endpoint and a region."""
-
     def write(text: str) -> None:
         head = f"[profile lab]\nendpoint_url = {store.url}\nregion = eu-north-1\ns3 =\n  addressing_style = path\n"
         (tmp_path / "config").write_text(head + text)
@@ -51,7 +47,6 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: StoreServ
 
 
 def signed(store: StoreServer, options: RemoteOptions) -> str:
-    """The signature with which a read came."""
     source = source_of("s3://shards/a", remote=options)
     assert isinstance(source, Source)
     with source:
@@ -70,7 +65,6 @@ def test_a_profile(
     how: str,
     named: str,
 ) -> None:
-    """Its endpoint, region and credentials are used: keys, those of a program, of a role, of a container."""
     (tmp_path / "keys.json").write_text(json.dumps(KEYS | {"Version": 1, "SessionToken": "token"}))
     keys = "aws_access_key_id = AKIAFOUND\naws_secret_access_key = secret\n"
     process = f"credential_process = {sys.executable} -c \"print(open('{tmp_path / 'keys.json'}').read())\"\n"
@@ -91,7 +85,6 @@ def test_a_profile(
 
 
 def test_options_come_before_the_configuration(configured: Callable[[str], None], store: StoreServer) -> None:
-    """A region that is given counts, and so does the wish to sign nothing."""
     configured("aws_access_key_id = AKIAFOUND\naws_secret_access_key = secret\n")
     assert "/us-west-2/s3/" in signed(store, RemoteOptions(profile="lab", region="us-west-2"))
     with pytest.raises(CredentialsRefused, match="no profile"):

@@ -18,19 +18,16 @@ pytestmark = pytest.mark.interop("fsspec", "zarr")
 
 @pytest.fixture
 def store() -> Iterator[StoreServer]:
-    """A store that speaks S3."""
     with StoreServer() as server:
         yield server
 
 
 def options(server: RangeServer) -> dict[str, Any]:
-    """Options that reach the server."""
     return {"endpoint_url": server.url, "addressing": "path", "anonymous": True}
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> bytes:
-    """A des file of 300 small objects and one of 8 MB."""
     with shardcore.create(tmp_path / "x.des", format="des") as writer:
         for number in range(300):
             writer.add(f"few/{number}.txt", b"%d" % number * 20)
@@ -40,7 +37,6 @@ def archive(tmp_path: Path) -> bytes:
 
 @pytest.fixture
 def files(store: StoreServer, archive: bytes) -> Iterator[Any]:
-    """Its file system; nothing is requested yet."""
     from shardcore.fsspec import ShardFileSystem
 
     store.put("/shards/x.des", archive)
@@ -49,7 +45,6 @@ def files(store: StoreServer, archive: bytes) -> Iterator[Any]:
 
 
 def test_one_object(files: Any, store: StoreServer) -> None:
-    """Opening a shard and reading one object requests what the library requests, and lists no objects."""
     with shardcore.open("s3://shards/x.des", remote=shardcore.RemoteOptions(**options(store))) as shard:
         assert shard["few/7.txt"] == b"7" * 20
     least = len(store.log)
@@ -61,20 +56,7 @@ def test_one_object(files: Any, store: StoreServer) -> None:
     assert len(store.log) <= least, str(store.log)
 
 
-def test_ranges_of_an_object(files: Any, store: StoreServer, archive: bytes) -> None:
-    """Ranges of a large object cost their own bytes, and neighbours one request."""
-    whole = files.info("big")["size"]
-    at = archive.find(files.cat_file("big", 0, 4096))
-    store.log.clear()
-    starts = [1 << 20, (1 << 20) + 3000, 6 << 20]
-    found = files.cat_ranges(["big"] * 3, starts, [start + 2000 for start in starts], on_error="raise")
-    assert found == [archive[at + start : at + start + 2000] for start in starts]
-    assert len(store.log) <= 2, str(store.log)
-    assert store.log.sent < whole // 10
-
-
 def test_many_objects(files: Any, store: StoreServer) -> None:
-    """Objects that are read together are fetched together."""
     assert len(files.ls("few")) == 300
     store.log.clear()
     found = files.cat("few", recursive=True)
@@ -84,7 +66,7 @@ def test_many_objects(files: Any, store: StoreServer) -> None:
 
 
 def test_an_address_in_a_chain(store: StoreServer, archive: bytes) -> None:
-    """`shard://KEY::s3://…` is read by shardcore: of the S3 file system only its name and its options are used."""
+    """`shard://KEY::s3://…` takes only the name and the options from the S3 file system."""
     import fsspec
     from fsspec.registry import _registry
 
@@ -107,7 +89,6 @@ def test_an_address_in_a_chain(store: StoreServer, archive: bytes) -> None:
 
 @pytest.mark.parametrize("form", ["raw", "files"])
 def test_a_volume(store: StoreServer, tmp_path: Path, form: str) -> None:
-    """Opening an array costs what opening the volume costs; a chunk then costs at most one request, as it is read."""
     import zarr
 
     from shardcore.zarr import ArrayStore
@@ -126,7 +107,7 @@ def test_a_volume(store: StoreServer, tmp_path: Path, form: str) -> None:
 
 
 def test_a_lost_store_is_no_hole(store: StoreServer, tmp_path: Path) -> None:
-    """A chunk that cannot be fetched is an error, and never an array of zeros."""
+    """A chunk that cannot be fetched is an error, never an array of zeros."""
     import zarr
 
     from shardcore.zarr import ArrayStore

@@ -10,7 +10,6 @@ from tests.remote.servers import RangeServer
 
 
 def test_remote_files_are_searched_beside_local_ones(server: RangeServer, data: Path) -> None:
-    """Each address is a file; one that is not there is an error in its place, and the order stays."""
     with shardcore.open(data / "swh" / "small.shard") as shard:
         (key,) = (one for one in shard.objects.keys[:1] if one)
     url = server.put("/small.shard", (data / "swh" / "small.shard").read_bytes())

@@ -35,17 +35,15 @@ ANSWERS = {
     "too long": b"<ListBucketResult><Name>" + b"x" * (2 * MOST_XML),
     "deep": b"<a>" * 200_000,
 }
-USUAL = RemoteOptions(anonymous=True, retries=0, patience=1.0)
 
 
 def serving(body: bytes, status: int = 200) -> HttpServer:
-    """A server that answers everything with one body."""
     return HttpServer(lambda _: Answer(status, {"Content-Type": "application/xml"}, body))
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_listing_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the store answers, `ls` ends with one line and code 4, in bounded time and memory."""
+    """`ls` ends with one line and exit code 4, in bounded time and memory."""
     with serving(ANSWERS[kind]) as server:
         tracemalloc.start()
         began = time.process_time()
@@ -65,7 +63,6 @@ def test_a_listing_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("kind", ["a page", "text", "bytes"])
 def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
-    """Reading and sending raise errors of the source, too, whatever is answered."""
     (tmp_path / "large").write_bytes(bytes(20 << 20))
     for status in (200, 404, 500):
         with serving(ANSWERS[kind], status) as server:
@@ -81,7 +78,6 @@ def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
 
 
 def send(path: Path, options: RemoteOptions) -> None:
-    """Sends a file in parts."""
     from shardcore.sources.remote.address import parse_address
     from shardcore.sources.remote.session import RemoteSession
 
@@ -93,7 +89,6 @@ def send(path: Path, options: RemoteOptions) -> None:
 
 
 def test_a_full_page_is_read() -> None:
-    """A thousand names of the greatest length are a listing."""
     with StoreServer() as server:
         for number in range(1000):
             server.put(f"/bucket/{number:04}{'&' * 1000}", b"x")

@@ -12,7 +12,6 @@ from shardcore.cli.program import run
 from shardcore.errors import CredentialsRefused, Forbidden, Remedy, UsageError
 from shardcore.sources.location import source_of
 from shardcore.sources.remote.headers import headers_for
-from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place
@@ -25,7 +24,6 @@ WORD = "hunter2-topsecret"
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Writes the file of headers."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("LAB_TOKEN", WORD)
 
@@ -37,7 +35,6 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
 
 def test_a_wrong_login_is_not_a_missing_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """401 without a login asks for one; 401 with one says that it is wrong: two errors, two remedies."""
     with HttpServer(lambda _: Answer(401, {"WWW-Authenticate": "Basic"})) as server:
         with pytest.raises(Forbidden, match="without a login") as missing:
             shardcore.open(f"{server.url}/a.shard")
@@ -55,7 +52,7 @@ def test_a_wrong_login_is_not_a_missing_one(capsys: pytest.CaptureFixture[str]) 
 def test_a_refusal_names_requester_pays_where_it_may_be_that(
     pays: bool, named: bool, s3: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A signed request that is refused may be for a bucket whose readers pay; one that pays already is not."""
+    """A refused signed request may need `--requester-pays`, unless it was given."""
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
     with FaultProxy(s3.host, [Refuse("AccessDenied")]) as shut:
@@ -69,7 +66,6 @@ def test_a_refusal_names_requester_pays_where_it_may_be_that(
 def test_headers_of_a_server_go_to_it_alone(
     server: RangeServer, configured: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Headers that the user's file names are sent to that server, not where it redirects, and nothing shows them."""
     data = bytes(300_000)
     server.put("/a", data)
     with RedirectServer(server.url) as first:
@@ -88,7 +84,6 @@ def test_headers_of_a_server_go_to_it_alone(
 
 
 def test_the_file_of_headers_is_checked(configured: Callable[[str], None]) -> None:
-    """A host is meant with its port and over HTTPS; what is invalid, unset or would change ranges is an error."""
     configured('["data.example.org"]\nX-Key = "a ${LAB_TOKEN}"\n')
     assert headers_for(("https", "data.example.org")) == {"X-Key": f"a {WORD}"}
     assert headers_for(("http", "data.example.org")) == {}
@@ -105,23 +100,10 @@ def test_the_file_of_headers_is_checked(configured: Callable[[str], None]) -> No
             headers_for(("https", "data.example.org"))
 
 
-def test_a_profile_has_headers_of_its_own(server: RangeServer, configured: Callable[[str], None]) -> None:
-    """Headers in a table of the server's section are sent with the profile of that name only, beside the others."""
-    server.put("/a", b"shard")
-    configured(f'["{server.url}"]\nX-All = "1"\nX-Who = "none"\n["{server.url}".lab]\nX-Who = "${{LAB_TOKEN}}"\n')
-    for profile, sent in (("lab", WORD), (None, "none"), ("other", "none"), ("lab", WORD)):
-        source = source_of(f"{server.url}/a", remote=RemoteOptions(profile=profile))
-        assert isinstance(source, shardcore.Source)
-        with source:
-            assert source.read(0, 5) == b"shard"
-        headers = list(server.log)[-1].request.headers
-        assert (headers["x-all"], headers["x-who"]) == ("1", sent)
-
-
 def test_a_file_of_the_hub(
     server: RangeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`hf://` is read by ranges at the resolve address; the token goes to the hub, and not where that redirects."""
+    """`hf://` is read by ranges; the token is sent to the hub, not to where it redirects."""
     server.put("/datasets/owner/name/resolve/v2/data/small.shard", SWH)
     with RedirectServer(server.url) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
@@ -139,20 +121,8 @@ def test_a_file_of_the_hub(
     assert WORD not in tape.lines() + printed.out + printed.err
 
 
-def test_a_private_repository_says_which_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a token the remedy names HF_TOKEN; with one that the hub refuses, the token is called wrong."""
-    with HttpServer(lambda _: Answer(401)) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        with pytest.raises(Forbidden, match="HF_TOKEN"):
-            shardcore.open("hf://owner/name/a.shard")
-        monkeypatch.setenv("HF_TOKEN", WORD)
-        with pytest.raises(CredentialsRefused, match="token"):
-            shardcore.open("hf://owner/name/a.shard")
-
-
 def test_a_signature_of_azure(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A signature for a container opens neighbours, too; one for a blob that blob alone; neither is shown."""
+    """A signature for a container opens neighbours, one for a blob that blob alone; neither is printed."""
     folder = data / "neuroglancer" / "skeletons_murmur_gzip"
     query = f"sv=2022-11-02&sr=c&sp=rl&sig={WORD}"
     server = RangeServer()
@@ -176,4 +146,3 @@ def test_a_signature_of_azure(data: Path, capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr().err
     assert "signed address; it may have expired" in told
     assert "wrong" not in told
-

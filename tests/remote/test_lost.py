@@ -13,7 +13,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.operations import recover
-from shardcore.testing import FULL, rounds, sampled
 from tests.remote.faults import Drop, Fault, FaultProxy, NoListing, Refuse, after, always
 from tests.remote.samples import samples
 from tests.remote.servers import StoreServer
@@ -50,62 +49,18 @@ def losing(files: Mapping[str, bytes], fault: Fault | None) -> Iterator[tuple[Fa
 
 
 def dropped(left: int) -> Fault:
-    """The connection breaks, and no other one comes about."""
     return Drop(when=after(left))
 
 
 def expired(left: int) -> Fault:
-    """The credentials expire."""
     return Refuse("ExpiredToken", when=after(left))
 
 
 def outcome(command: list[str], capsys: Capture) -> tuple[int, list[str], list[str]]:
-    """Exit code, lines of output and lines of errors of a command."""
     capsys.readouterr()
     code = run(command)
     told = capsys.readouterr()
     return code, told.out.splitlines(), told.err.splitlines()
-
-
-COMMANDS = {
-    "verify": ["verify", "URI"],
-    "digests": ["ls", "URI", "--digest", "sha256", "--all"],
-    "extract": ["extract", "URI", "OUT"],
-    "salvage": ["salvage", "URI", "--plan"],
-}
-
-
-def filled(command: list[str], uri: str, out: Path, more: list[str]) -> list[str]:
-    """A command with its address, its folder and the options that reach it."""
-    return [{"URI": uri, "OUT": str(out), "OUT/": f"{out}/"}.get(word, word) for word in command] + more
-
-
-FORMATS = tuple(samples())
-CELLS = [(command, sample) for command in COMMANDS for sample in FORMATS]
-QUICK = [cell for number, cell in enumerate(CELLS) if cell[0] == "verify" or number % 4 == 1]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("command", "sample"), CELLS if FULL else QUICK)
-def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: Path, capsys: Capture) -> None:
-    """Whatever is under way on a file of any format ends with one line and exit code 4; what was printed is right."""
-    one, words = samples()[sample], COMMANDS[command]
-    if command == "salvage" and one.target.endswith("/"):
-        pytest.skip("salvage takes one file")
-    uri = f"s3://b/{one.target}"
-    with losing(one.files, None) as (proxy, more):
-        beside = [word for name in one.beside for word in (f"--{name}", f"s3://b/{one.beside[name]}")]
-        _, right, _ = outcome(filled(words, uri, tmp_path / "whole", [*beside, *more]), capsys)
-        requests = len(proxy.log.seen)
-    whole = {line.replace(str(tmp_path / "whole"), "") for line in right}
-    for left in sampled(range(requests), rounds(6, 1), full=False):
-        with losing(one.files, dropped(left)) as (proxy, more):
-            out = tmp_path / f"cut{left}"
-            code, lines, errors = outcome(filled(words, uri, out, [*beside, *more]), capsys)
-        # Ranges that are under way together are now and then one less.
-        lost = (4, 1) if proxy.struck else (0, 0)
-        assert (code, len(errors)) == lost, (left, requests, errors)
-        assert {line.replace(str(out), "") for line in lines} <= whole, left
 
 
 @pytest.mark.parametrize("lose", [dropped, expired])
@@ -113,7 +68,6 @@ def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: P
 def test_verify_of_a_folder_prints_what_it_found(
     lose: Lose, jobs: str, many: dict[str, bytes], capsys: Capture
 ) -> None:
-    """The damage that came before is printed, then one line with the files and objects that were verified."""
     with losing(many, None) as (proxy, more):
         assert outcome(["verify", "s3://b/", "--jobs", jobs, *more], capsys)[0] == 1
         requests = len(proxy.log.seen)
@@ -132,40 +86,8 @@ def test_verify_of_a_folder_prints_what_it_found(
     assert [finding["code"] for finding in report["findings"]] == ["des.unreadable"]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("command", "wrong"),
-    [
-        (["ls", "URI"], "des"),
-        (["ls", "URI", "--digest", "sha256"], "des"),
-        (["extract", "URI", "OUT"], "des"),
-        (["convert", "URI", "bloscpack", "OUT/"], ""),
-        (["diff", "URI", "URI", "--content"], ""),
-        (["find", "no such uid", "URI"], ""),
-        (["chart", "URI", "sizes"], "des"),
-        (["info", "URI", "--count"], ""),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
-)
-def test_commands_on_a_folder_stop(
-    command: list[str], wrong: str, many: dict[str, bytes], tmp_path: Path, capsys: Capture
-) -> None:
-    """No row, file or difference is made of bytes that did not come; the first shard, which is damaged, is named."""
-    intact = {name: data for name, data in many.items() if name != min(many)}
-    files = many if wrong else intact
-    with losing(files, None) as (proxy, more):
-        outcome(filled(command, "s3://b/", tmp_path / "whole", more), capsys)
-        requests = len(proxy.log.seen)
-    for left in (1, requests // 2, requests - 1) if FULL else (requests // 2,):
-        with losing(files, dropped(left)) as (_, more):
-            code, lines, errors = outcome(filled(command, "s3://b/", tmp_path / f"cut{left}", more), capsys)
-        assert code == 4, (left, lines, errors)
-        assert len(errors) <= 1 + bool(wrong), errors
-        assert not [line for line in lines if line.startswith("-") or "unread" in line], lines
-
-
 def test_a_forbidden_shard_is_a_finding_about_that_shard(many: dict[str, bytes], capsys: Capture) -> None:
-    """A listed shard that the server refuses (403) or has no more (404) is one finding; the others are verified."""
+    """A listed shard that answers 403 or 404 is one finding; the others are verified."""
     files = {name: data for name, data in many.items() if name != min(many)}
     for code in ("AccessDenied", "NoSuchKey"):
         with losing(files, Refuse(code, when=always, only=max(files))) as (_, more):
@@ -176,7 +98,6 @@ def test_a_forbidden_shard_is_a_finding_about_that_shard(many: dict[str, bytes],
 
 
 def test_a_lost_salvage_keeps_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was found before the server was lost is in the error; files that were written stay."""
     # As of a file that is too large to come whole.
     monkeypatch.setattr(recover, "READ_WHOLE", 0)
     dice = random.Random(6)
@@ -195,22 +116,13 @@ def test_a_lost_salvage_keeps_what_was_found(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("command", [["info"], ["ls"], ["verify"], ["find", "key"], ["ls", "--format", "des"]])
 def test_a_prefix_that_is_not_there(command: list[str], capsys: Capture) -> None:
-    """Where no key begins with a prefix, that is said, in one line with exit code 4."""
     with losing({"other/a.des": b"x"}, None) as (_, more):
         code, lines, errors = outcome([*command, "s3://b/nothing/", *more], capsys)
     assert (code, lines, errors) == (4, [], ["shardcore: nothing found at s3://b/nothing/"])
 
 
-def test_a_forbidden_folder_is_one_line(many: dict[str, bytes], capsys: Capture) -> None:
-    """What was looked for beside a folder that may not be read is not told besides."""
-    with losing(many, Refuse("AccessDenied")) as (_, more):
-        code, lines, errors = outcome(["ls", "s3://b/", *more], capsys)
-    assert (code, lines, len(errors)) == (4, [], 1)
-    assert "status 403" in errors[0]
-
-
 def test_without_the_right_to_list(capsys: Capture) -> None:
-    """The shards of Neuroglancer are computed from the keys, or tried by their names, as over HTTP."""
+    """The names of Neuroglancer shards are computed from the keys, or tried."""
     one = samples()["neuroglancer"]
     uri = f"s3://b/{one.target}"
     with losing(one.files, NoListing()) as (_, more):
@@ -221,17 +133,8 @@ def test_without_the_right_to_list(capsys: Capture) -> None:
     assert without == whole
 
 
-def test_a_folder_that_may_not_be_listed_is_named_as_such(many: dict[str, bytes], capsys: Capture) -> None:
-    """Where the names cannot be computed, the missing right is named: a bucket is no web server."""
-    with losing(many, NoListing()) as (_, more):
-        code, lines, (line,) = outcome(["ls", "s3://b/", *more], capsys)
-    assert (code, lines) == (4, [])
-    assert "may not be listed" in line
-    assert "web server" not in line
-
-
 def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
-    """With date and bits of the shard number the names of the shards of a uid are computed; all parts are searched."""
+    """With date and number of bits, the names of the shards of a uid are computed."""
     files = {
         "20261103_2A_0000.des": shard([Stored(b"170", b"first")]),
         "20261103_2A_0001.des": shard([Stored(b"42", b"second")]),
@@ -243,12 +146,3 @@ def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
     assert [one[:2] for one in found] == [(0, ["first"]), (0, ["second"]), (1, [])], found
     assert code == 4
     assert "status 403" in line
-
-
-def test_zones_without_the_right_to_list(tmp_path: Path, capsys: Capture) -> None:
-    """A uid with its date is found in the zone that owns it, by the names that its shards can have."""
-    zone = {"name": "a", "range": {"start": 0, "end": 255}, "s3": {"bucket": "b", "prefix": "z"}}
-    (tmp_path / "zones.json").write_text(json.dumps({"n_bits": 8, "zones": [zone]}))
-    with losing({"z/20261103_2A_0000.des": shard([Stored(b"42", b"low")])}, NoListing()) as (_, more):
-        found = outcome(["get", str(tmp_path / "zones.json"), "42", "--date", "2026-11-03", "--yes", *more], capsys)
-    assert found[:2] == (0, ["low"]), found

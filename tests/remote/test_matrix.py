@@ -74,7 +74,6 @@ class Trouble:
 
     @property
     def stalls(self) -> bool:
-        """Whether it is silence that goes wrong."""
         return any(isinstance(fault, (Stall, Mute, Endless)) for fault in self.faults())
 
 
@@ -136,12 +135,7 @@ TROUBLES = [
     _both("412", lambda: Refuse("PreconditionFailed", when=again()), errors.SourceChanged, over=EVERYWHERE),
     # Rights and credentials.
     _both("403", lambda: Refuse("AccessDenied"), errors.Forbidden, over=EVERYWHERE),
-    _both(
-        "403 midway",
-        lambda: Refuse("AccessDenied", when=again()),
-        errors.Forbidden,
-        over=EVERYWHERE,
-    ),
+    _both("403 midway", lambda: Refuse("AccessDenied", when=again()), errors.Forbidden, over=EVERYWHERE),
     _both("expired", lambda: Refuse("ExpiredToken"), errors.CredentialsRefused, over=EVERYWHERE),
     _both("expired midway", lambda: Refuse("ExpiredToken", when=after(1)), errors.CredentialsRefused, over=EVERYWHERE),
     _both("unknown key", lambda: Refuse("InvalidAccessKeyId"), errors.CredentialsRefused, over=("s3",)),
@@ -160,7 +154,6 @@ TROUBLES = [
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded() -> None:
-    """What is loaded once in a process is no part of anybody's deadline."""
     from shardcore.sources.remote.s3 import S3Transport
 
     S3Transport(RemoteOptions(anonymous=True, endpoint_url="http://127.0.0.1:1")).close()
@@ -168,7 +161,6 @@ def _loaded() -> None:
 
 @cache
 def expected(sample: str) -> dict[str, Any]:
-    """What each action gives on a copy on disk."""
     one = samples()[sample]
     with TemporaryDirectory() as folder:
         one.stored(Path(folder))
@@ -212,7 +204,7 @@ CELLS = list(dict.fromkeys(IN_TURN + AGAIN)) if FULL else sampled(IN_TURN, 18)
     [pytest.param(*cell, id=f"{cell[0].name}-{cell[1]}-{cell[2]}") for cell in CELLS],
 )
 def test_right_or_refused(trouble: Trouble, transport: str, sample: str) -> None:
-    """Opening, listing, getting and verifying give what a local copy gives, or soon the error that fits."""
+    """Each action returns what a local copy returns, or raises the matching error within the deadline."""
     one, right = samples()[sample], expected(sample)
     threads = set(threading.enumerate())
     with nothing_left(), ThreadPoolExecutor(len(ACTIONS)) as pool:
@@ -223,7 +215,6 @@ def test_right_or_refused(trouble: Trouble, transport: str, sample: str) -> None
 
 
 def check(trouble: Trouble, transport: str, sample: Sample, name: str, right: Any) -> None:
-    """One action behind a trouble of its own."""
     with served(trouble, transport, sample) as (proxy, root, options):
         proxy.faults = trouble.faults()
         tape = RequestLog()
@@ -261,7 +252,6 @@ def check_attempts(tape: RequestLog, told: str) -> None:
 
 
 def check_words(error: errors.ShardError) -> None:
-    """The message is one line, and no secret is in it."""
     text = str(error)
     assert text
     assert "\n" not in text

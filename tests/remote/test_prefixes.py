@@ -24,7 +24,6 @@ ABOVE = 2
 
 @pytest.fixture(scope="module")
 def des(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A shard of one document."""
     path = tmp_path_factory.mktemp("des") / "20261103_0A_0000.des"
     with shardcore.create(path, format="des", codec="none", sidecar=False) as writer:
         writer.add("document", b"hello")
@@ -33,32 +32,15 @@ def des(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def store(des: bytes) -> Iterator[ManyKeysServer]:
-    """A store with 5,500 shards in one folder."""
     with ManyKeysServer("/bucket/many/", NAMES, des) as server:
         yield server
 
 
 def options(server: ManyKeysServer) -> RemoteOptions:
-    """Options that reach the server."""
     return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
 
 
-@pytest.mark.thorough
-def test_one_pass(store: ManyKeysServer) -> None:
-    """Opening needs the first page; the members take the others, and nothing is listed again after that."""
-    with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
-        assert isinstance(found, DataSet)
-        assert store.listings <= 1 + ABOVE
-        assert [member.name for member in found.members] == list(NAMES)
-        assert store.listings <= PAGES + ABOVE
-        assert len(found.tree.children) >= PAGES
-        assert found.member(NAMES[-1]).find("document").size == 5
-        assert found.folder.list()[0].name == NAMES[0]
-        assert store.listings <= PAGES + ABOVE
-
-
 def test_members_arrive(store: ManyKeysServer) -> None:
-    """The members of a page are worked on while the next pages are not listed yet."""
     with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
         assert isinstance(found, DataSet)
         assert [member.name for member in islice(found.arriving(), 900)] == list(NAMES[:900])
@@ -71,25 +53,13 @@ def test_members_arrive(store: ManyKeysServer) -> None:
 
 
 def test_ls_shows_the_first(store: ManyKeysServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """`ls` prints what the first page has, and lists no further when that is enough."""
     remote = ["--no-sign-request", "--endpoint-url", store.url, "--addressing", "path"]
     assert run(["ls", "s3://bucket/many/", "--limit", "5", *remote]) == 0
     assert capsys.readouterr().out.count("document") == 5
     assert store.listings <= 1 + ABOVE
 
 
-def test_names_that_no_packer_gives(des: bytes) -> None:
-    """The first page is enough to recognise shards by their suffix, too; no format lists the others to see."""
-    names = [f"part-{number:05}.des" for number in range(5500)]
-    with ManyKeysServer("/bucket/many/", names, des) as server:
-        found = shardcore.open("s3://bucket/many/", remote=options(server))
-        assert found.format == "des"
-        assert server.listings <= 1 + 4
-        found.close()
-
-
 def test_a_folder_of_something_else() -> None:
-    """A large folder that no format knows is listed once; only the places of Xet are looked for beside."""
     with ManyKeysServer("/bucket/many/", [f"photo-{number:05}.jpg" for number in range(5500)], b"x" * 64) as server:
         with pytest.raises(shardcore.NotAShard):
             shardcore.open("s3://bucket/many/", remote=options(server))
@@ -97,7 +67,7 @@ def test_a_folder_of_something_else() -> None:
 
 
 def test_a_page_that_fails(store: ManyKeysServer) -> None:
-    """A listing that broke off goes on with the page that is missing: it is never taken for complete."""
+    """A listing that broke off continues with the missing page."""
     folder = folder_of("s3://bucket/many/", RemoteOptions(**{**vars(options(store)), "retries": 0}))
     assert isinstance(folder, RemoteFolder)
     try:

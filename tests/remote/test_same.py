@@ -30,14 +30,12 @@ COMMANDS = (("info", "--count"), ("ls", "--digest", "sha256"), ("verify",))
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
-    """The samples on a range server; their address."""
     with RangeServer() as server:
         yield server.put_folder("/samples", SAMPLES)
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[tuple[str, list[str]]]:
-    """The samples in a store; their address, and the flags that reach it."""
     with StoreServer() as server:
         server.put_folder("/shards/samples", SAMPLES)
         flags = ["--endpoint-url", server.url, "--addressing", "path", "--no-sign-request"]
@@ -46,8 +44,6 @@ def store() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a command; what it says on standard output, and its exit code."""
-
     def call(*arguments: str) -> tuple[int, bytes]:
         kept = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(kept, encoding="utf-8", write_through=True))
@@ -95,20 +91,17 @@ def _same(said: Any, local: str, remote: str, flags: list[str], tmp_path: Path) 
 
 @pytest.mark.parametrize("name", sampled(FILES, rounds(12, 1), full=False))
 def test_a_file_on_a_web_server(name: str, web: str, said: Any, tmp_path: Path) -> None:
-    """Each sample reads over HTTP as it does here: info, ls, verify, trace, get, extract."""
     _same(said, str(SAMPLES / name), web + name, [], tmp_path)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled([*FILES, *FOLDERS], 12, keep=FOLDERS, full=False))
 def test_a_file_or_folder_in_a_store(name: str, store: tuple[str, list[str]], said: Any, tmp_path: Path) -> None:
-    """Each sample reads out of a bucket as it does here, data sets included."""
     root, flags = store
     _same(said, str(SAMPLES / name), root + name, flags, tmp_path)
 
 
 def test_a_data_set_on_a_web_server(web: str, said: Any) -> None:
-    """A neuroglancer data set that cannot be listed works in full by key, and lists its few shards by their names."""
     local, remote = str(SAMPLES / "neuroglancer" / "hashed"), web + "neuroglancer/hashed/"
     with shardcore.open(local) as shard:
         shard.load_index()
@@ -122,7 +115,6 @@ def test_a_data_set_on_a_web_server(web: str, said: Any) -> None:
 
 @pytest.mark.thorough
 def test_samples_in_motos_s3(s3: Place, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same over a whole S3 with signed requests: every sample opens and lists as it does here."""
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
     paths = [path for path in SAMPLES.rglob("*") if path.is_file() and path.name != "README.md"]

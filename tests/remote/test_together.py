@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,12 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.shards import whole_file
-from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import FaultProxy, Refuse, after
 from tests.remote.servers import RangeServer, StoreServer
-from tests.remote.serving import Answer, Request
 
 
 @pytest.fixture(scope="module")
 def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 objects in 200 KB; their slots are in no order."""
     path, dice = tmp_path_factory.mktemp("together") / "a.shard", random.Random(5)
     with shardcore.create(path, format="swh") as writer:
         for _ in range(300):
@@ -31,7 +27,6 @@ def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_small_objects_are_fetched_together(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """300 objects are extracted, hashed and converted with a few requests, each right, in whatever order."""
     address = server.put("/a.shard", swh)
     assert run(["extract", str(swh), str(tmp_path / "here"), "--json"]) == 0
     here = capsys.readouterr().out.replace(str(tmp_path / "here"), "")
@@ -49,7 +44,7 @@ def test_small_objects_are_fetched_together(
 
 
 def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path) -> None:
-    """Where each object is a request of its own, only the next few are under way when somebody stops."""
+    """Where each object is a request of its own, only the next few are prefetched."""
     path = tmp_path / "a.des"
     with shardcore.create(path, format="des") as writer:
         for number in range(60):
@@ -69,7 +64,6 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
 def test_a_lost_server_ends_an_extraction(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When nothing more can be had that is said once, and not of each object that was left."""
     # As a file that is too large to come whole.
     monkeypatch.setattr(whole_file, "MOST_WHOLE", 0)
     address = server.put("/a.shard", swh)
@@ -86,7 +80,6 @@ def test_a_lost_server_ends_an_extraction(
 
 
 def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Digests, verifying and converting of a data set cost a few requests for each member, not one for each object."""
     dice = random.Random(7)
     with StoreServer() as server:
         for number in range(3):
@@ -115,24 +108,3 @@ def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, caps
             path.rename(tmp_path / "here" / path.name)
         assert run(["convert", str(tmp_path / "here"), "des", str(tmp_path / "same")]) == 0
         assert (tmp_path / "there").read_bytes() == (tmp_path / "same").read_bytes()
-
-
-def test_the_heads_of_a_folder_are_looked_at_together(swh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of Read Shards is known after its listing and one more round trip, however many heads are looked at."""
-    with StoreServer() as server:
-        for number in range(6):
-            server.put(f"/b/{number}.shard", swh.read_bytes())
-        together, answer = threading.Barrier(4), server.answer
-
-        def held(request: Request) -> Answer:
-            """No head is answered before all four were asked for."""
-            if request.path.endswith(".shard"):
-                together.wait(30)
-            return answer(request)
-
-        monkeypatch.setattr(server, "answer", held)
-        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
-        with shardcore.open("s3://b/", remote=options) as opened:
-            assert opened.format == "swh"
-        heads = [one for one in server.log if one.request.path.endswith(".shard")]
-        assert len(heads) == 4

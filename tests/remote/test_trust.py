@@ -32,14 +32,12 @@ COMMANDS: tuple[Callable[[str, str], list[str]], ...] = (
 
 @pytest.fixture
 def named(tmp_path: Path) -> Path:
-    """A folder for a zones file."""
     folder = tmp_path / "downloaded"
     folder.mkdir()
     return folder
 
 
 def write_zones(folder: Path, *endpoints: str) -> Path:
-    """A zones file with one zone for each endpoint."""
     step = 256 // len(endpoints)
     zones = [
         {
@@ -62,7 +60,7 @@ def test_no_command_connects_unasked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A folder with a zones file, or the file itself, sends no request, signed or not, before you agree."""
+    """A folder with a zones file sends no request, signed or not, before you agree."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     with RangeServer() as server:
@@ -76,7 +74,6 @@ def test_no_command_connects_unasked(
 
 
 def test_the_refusal_names_store_and_way(named: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names the file, every store, and what connects."""
     write_zones(named, "https://a.example.org", "https://b.example.org:9000")
     assert run(["ls", str(named), "--profile", "lab"]) == 2
     told = capsys.readouterr().err
@@ -91,7 +88,6 @@ def test_the_refusal_names_store_and_way(named: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("agree", [["--yes"], ["-y"], ["--zones", "{}"], ["--endpoint-url", "http://{}"]])
 def test_you_agree(agree: list[str], named: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With `--yes`, with the file as `--zones`, or to a store of your own, requests are sent."""
     with RangeServer() as server:
         path = write_zones(named, f"http://{server.host}")
         given = [one.format(server.host if "://" in one else path) for one in agree]
@@ -101,7 +97,6 @@ def test_you_agree(agree: list[str], named: Path, capsys: pytest.CaptureFixture[
 
 
 def test_one_store_agreed_to_is_not_another(named: Path) -> None:
-    """What was agreed to holds for the stores that were named then, and for no other."""
     remote = RemoteOptions(anonymous=True, trusted=frozenset(["https://a.example.org"]))
     write_zones(named, "https://a.example.org")
     shardcore.open(named, remote=remote).close()
@@ -117,7 +112,6 @@ def test_one_store_agreed_to_is_not_another(named: Path) -> None:
 def test_the_terminal_is_asked(
     named: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At a terminal the question names host and profile; any answer but yes sends nothing."""
     with RangeServer() as server:
         write_zones(named, f"http://{server.host}")
         for answer, sent in (("", False), ("n\n", False), ("y\n", True)):
@@ -135,7 +129,6 @@ class Terminal:
         self.readline = lambda: answer
 
     def isatty(self) -> bool:
-        """Yes."""
         return True
 
 
@@ -143,7 +136,7 @@ class Terminal:
 def test_a_zone_elsewhere_is_asked_about(
     leads: str, named: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A zones file opens folders below its own; one elsewhere is opened when you agree."""
+    """A zones file opens folders below its own without a question, others after you agree."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "20261103_07_0000.des").write_bytes(shard([Stored(b"7", b"content")]))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +12,13 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from tests.remote.faults import CODES, Drop, Fault, FaultProxy, Lost, Refuse
+from tests.remote.faults import CODES, FaultProxy, Lost, Refuse
 from tests.remote.s3 import Place
-from tests.remote.serving import Answer, Request
+from tests.remote.serving import Request
+
+Capture = pytest.CaptureFixture[str]
 
 COUNT = 24
-TERMINATED = 143
-
-
-@dataclass(frozen=True, slots=True)
-class Silent(Fault):
-    """The request is taken, goes nowhere, and is never answered."""
-
-    def before(self, request: Request) -> Request | Answer:
-        """Silence: an hour, or until the proxy stops."""
-        return Answer(late=3600.0)
 
 
 @pytest.fixture
@@ -48,7 +36,6 @@ def proxy(s3: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
 
 @pytest.fixture
 def client(s3: Place) -> Iterator[Any]:
-    """A client, to look at what became of it."""
     one = s3.client()
     yield one
     one.close()
@@ -56,7 +43,6 @@ def client(s3: Place) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A local shard of small objects."""
     path = tmp_path_factory.mktemp("made") / "a.shard"
     dice = random.Random(5)
     with shardcore.create(path, format="swh") as writer:
@@ -66,41 +52,22 @@ def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags(proxy: FaultProxy) -> list[str]:
-    """Options that reach the store through the proxy."""
     return ["--endpoint-url", f"http://{proxy.host}", "--addressing", "path"]
 
 
 def keys(client: Any, prefix: str) -> set[str]:
-    """The objects at a prefix, without manifests."""
     found = client.list_objects_v2(Bucket="shards", Prefix=prefix).get("Contents", ())
     return {each["Key"].removeprefix(prefix) for each in found if "manifest" not in each["Key"]}
 
 
 def methods(proxy: FaultProxy) -> Counter[str]:
-    """Number of requests of each kind since the last call."""
     found = Counter(one.request.method for one in proxy.log)
     proxy.log.seen.clear()
     return found
 
 
 @pytest.mark.thorough
-def test_uploads_go_several_at_once_as_jobs_says(shard: Path, proxy: FaultProxy, client: Any) -> None:
-    """Eight by default; one PUT for each object and the manifest, and two listings."""
-    proxy.latency = 0.05
-    assert run(["extract", str(shard), "s3://shards/once/", *flags(proxy)]) == 0
-    assert proxy.log.most_at_once == 8
-    assert methods(proxy) == {"PUT": COUNT + 1, "GET": 2}
-    assert len(keys(client, "once/")) == COUNT
-    proxy.log.most_at_once = 0
-    assert run(["extract", str(shard), "s3://shards/twice/", "--jobs", "2", *flags(proxy)]) == 0
-    assert proxy.log.most_at_once == 2
-
-
-@pytest.mark.thorough
-def test_skip_is_decided_by_one_listing(
-    shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What is there is not sent again; what is missing is, and what has another size is an error."""
+def test_skip_is_decided_by_one_listing(shard: Path, proxy: FaultProxy, client: Any, capsys: Capture) -> None:
     extract = ["extract", str(shard), "s3://shards/skip/", *flags(proxy)]
     assert run(extract) == 0
     first, second, *others = sorted(keys(client, "skip/"))
@@ -118,10 +85,8 @@ def test_skip_is_decided_by_one_listing(
     assert client.get_object(Bucket="shards", Key="skip/manifest-2.json")
 
 
-def test_a_line_is_printed_after_its_put(
-    shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """When an upload is refused, the lines before it are of objects that are there; the next run goes on."""
+def test_a_line_is_printed_after_its_put(shard: Path, proxy: FaultProxy, client: Any, capsys: Capture) -> None:
+    """When an upload is refused, each printed line is of an object that was uploaded."""
     with shardcore.open(shard) as opened:
         opened.load_index()
         order = [str(opened.objects.ref(row).key) for row in opened.objects.order("offset").tolist()]
@@ -140,25 +105,8 @@ def test_a_line_is_printed_after_its_put(
     assert keys(client, "line/") == set(order)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("more", [[], ["--conflict", "rename"], ["--force"]])
-def test_other_policies_hold_in_a_bucket(
-    shard: Path, proxy: FaultProxy, client: Any, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What exists is an error and stays, gets another name, or is replaced."""
-    prefix = f"policy{len(more)}/"
-    extract = ["extract", str(shard), f"s3://shards/{prefix}", *flags(proxy)]
-    assert run(extract) == 0
-    methods(proxy)
-    assert run([*extract, *more]) == (0 if more else 1)
-    sent = methods(proxy)["PUT"]
-    assert sent == (COUNT + 1 if more else 1)
-    assert len(keys(client, prefix)) == (2 * COUNT if "rename" in more else COUNT)
-    assert ("exists; --force replaces it" in capsys.readouterr().err) is not bool(more)
-
-
 def test_an_answer_that_was_lost_is_no_conflict(shard: Path, proxy: FaultProxy, client: Any) -> None:
-    """When the store has the object and its answer was lost, the next attempt does not take it for another's."""
+    """When the response to a PUT was lost, the next attempt accepts the object that exists."""
     seen: set[str] = set()
 
     def first(request: Request) -> bool:
@@ -173,14 +121,9 @@ def test_an_answer_that_was_lost_is_no_conflict(shard: Path, proxy: FaultProxy, 
 
 @pytest.mark.parametrize("force", [False, True])
 def test_a_store_without_conditional_writes_is_named_at_once(
-    shard: Path,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    force: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    shard: Path, proxy: FaultProxy, tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    """501 to a condition is told without another attempt; --force writes without the condition."""
+    """501 to a condition is reported without another attempt; `--force` writes without it."""
     monkeypatch.setitem(CODES, "NotImplemented", (501, "A header is not implemented."))
     proxy.faults = [Refuse("NotImplemented", when=lambda request: "if-none-match" in request.headers)]
     (tmp_path / "a").write_bytes(b"hello")
@@ -196,92 +139,9 @@ def test_a_store_without_conditional_writes_is_named_at_once(
     assert methods(proxy)["PUT"] <= (COUNT + 1 if force else 16)
 
 
-@pytest.mark.parametrize("fault", [Refuse("AccessDenied"), Refuse("NoSuchBucket"), Refuse("InternalError"), Drop()])
-@pytest.mark.parametrize("command", ["pack", "extract"])
-def test_errors_of_writing_speak_of_writing(
-    shard: Path,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    command: str,
-    fault: Fault,
-    capsys: pytest.CaptureFixture[str],
+def test_what_killed_programs_left_is_reported(
+    proxy: FaultProxy, client: Any, tmp_path: Path, capsys: Capture
 ) -> None:
-    """No error of a write says *read*, and none has a temporary path in it."""
-    proxy.faults = [type(fault)(*_code(fault), when=lambda request: request.method == "PUT")]
-    (tmp_path / "a").write_bytes(b"hello")
-    given = {
-        "pack": ["pack", "swh", "s3://shards/err/a.shard", str(tmp_path / "a")],
-        "extract": ["extract", str(shard), "s3://shards/err/"],
-    }[command]
-    assert run([*given, *flags(proxy)]) == 4
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "read" not in told.err
-    assert str(tmp_path / "scratch") not in told.err
-    assert not list((tmp_path / "scratch").iterdir())
-
-
-def _code(fault: Fault) -> tuple[str, ...]:
-    return (fault.code,) if isinstance(fault, Refuse) else ()
-
-
-def test_plans_and_local_errors_have_no_temporary_path(
-    shard: Path, proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A plan names the address; so does an error of the disk that files pass through on their way."""
-    (tmp_path / "a").write_bytes(b"hello")
-    assert run(["pack", "swh", "s3://shards/plan/a.shard", str(tmp_path / "a"), "--plan", *flags(proxy)]) == 0
-    assert capsys.readouterr().out.startswith("s3://shards/plan/a.shard: ")
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("shardcore.writing.temporary.name_new", full)
-    assert run(["extract", str(shard), "s3://shards/plan/out/", "--no-manifest", *flags(proxy)]) == 1
-    error = capsys.readouterr().err
-    assert "cannot write s3://shards/plan/out/" in error
-    assert str(tmp_path) not in error
-
-
-SMALL_PARTS = (
-    # A program that a shell starts in the background ignores SIGINT, and its own programs do.
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "import shardcore.sources.remote.upload as upload; upload.PART = 5 << 20\n"
-    "from shardcore.cli.program import main; main()"
-)
-
-
-def large(tmp_path: Path) -> Path:
-    """A file that goes in three parts of 5 MiB."""
-    path = tmp_path / "large"
-    path.write_bytes(random.Random(2).randbytes(11 << 20))
-    return path
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, TERMINATED), (signal.SIGINT, 130)])
-def test_signals_abort_uploads_and_remove_temporary_files(
-    proxy: FaultProxy, client: Any, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    """A program that is ended in the middle of a multipart upload leaves nothing in the store, and nothing here."""
-    proxy.faults = [Silent(when=lambda request: "partNumber=2" in request.target)]
-    out = f"s3://shards/signal{code}/a.shard"
-    command = [sys.executable, "-c", SMALL_PARTS, "pack", "swh", out, str(large(tmp_path)), *flags(proxy)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-        # The other parts have come: the server of these tests logs an error for a part of an upload that was aborted.
-        wait_until(lambda: bool(proxy.struck) and parts_sent(proxy) == 2)
-        assert client.list_multipart_uploads(Bucket="shards").get("Uploads")
-        program.send_signal(number)
-        out, error = program.communicate(timeout=30)
-    assert (program.returncode, out, error) == (code, "", "")
-    assert not client.list_multipart_uploads(Bucket="shards").get("Uploads")
-    assert not list((tmp_path / "scratch").iterdir())
-
-
-def test_what_killed_programs_left_is_told_and_cleared(
-    proxy: FaultProxy, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Unfinished uploads are told by the next write there, listed, and aborted; others stay."""
     for key in ("left/a", "left/b", "other/c"):
         upload = client.create_multipart_upload(Bucket="shards", Key=key)["UploadId"]
         client.upload_part(Bucket="shards", Key=key, UploadId=upload, PartNumber=1, Body=b"x" * 1000)
@@ -293,42 +153,4 @@ def test_what_killed_programs_left_is_told_and_cleared(
     assert "unfinished" not in capsys.readouterr().err
     assert not scratch.exists()
     assert run(["extract", str(tmp_path / "a"), "s3://shards/left/", *flags(proxy)]) == 3
-    assert "2 unfinished uploads at s3://shards/left/; shardcore uploads s3://shards/left/" in capsys.readouterr().err
-    assert run(["uploads", "s3://shards", *flags(proxy)]) == 0
-    told = capsys.readouterr()
-    assert [line.split()[-2:] for line in told.out.splitlines()] == [
-        ["1000", "s3://shards/left/a"],
-        ["1000", "s3://shards/left/b"],
-        ["1000", "s3://shards/other/c"],
-    ]
-    assert "3 uploads unfinished" in told.err
-    assert run(["uploads", "s3://shards/left/", "--abort", "--json", *flags(proxy)]) == 0
-    assert capsys.readouterr().out.count('"aborted": true') == 2
-    assert [one["Key"] for one in client.list_multipart_uploads(Bucket="shards")["Uploads"]] == ["other/c"]
-    assert run(["uploads", "s3://shards", "--abort", *flags(proxy)]) == 0
-    capsys.readouterr()
-    assert run(["uploads", "s3://shards", *flags(proxy)]) == 0
-    assert capsys.readouterr().err == "shardcore: no unfinished uploads\n"
-    assert run(["uploads", "s3://nowhere", *flags(proxy)]) == 4
-    assert run(["uploads", "https://example.org/x"]) == 2
-
-
-def parts_sent(proxy: FaultProxy) -> int:
-    """Number of parts of uploads that the store has taken."""
-    return sum(one.ended > 0 and one.status == 200 for one in proxy.log if "partNumber" in one.request.target)
-
-
-def wait_until(done: Any) -> None:
-    """Waits for another program, at most a minute."""
-    pause = 0
-    while not done():
-        pause += 1
-        assert pause < 1200, "the program did not get there"
-        select_nothing()
-
-
-def select_nothing() -> None:
-    """A twentieth of a second."""
-    import select
-
-    select.select([], [], [], 0.05)
+    assert "2 unfinished uploads at s3://shards/left/: abort them" in capsys.readouterr().err

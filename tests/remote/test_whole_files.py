@@ -15,9 +15,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import LargeRead
-from shardcore.operations.extraction import extract
 from shardcore.shards import whole_file
-from shardcore.sources.base import WHOLE_RANGE, range_cuts
 from shardcore.sources.read_purpose import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
@@ -44,7 +42,6 @@ REQUESTS = {
 
 @cache
 def files(name: str) -> dict[str, bytes]:
-    """The files of a sample of three megabytes, that to open first."""
     dice = random.Random(8)
     contents = [dice.randbytes(SIZE) for _ in range(OBJECTS)]
     ids = [dice.getrandbits(64) for _ in contents]
@@ -78,38 +75,18 @@ def files(name: str) -> dict[str, bytes]:
 
 
 def served(server: RangeServer, name: str) -> str:
-    """The address of a sample."""
     for path, data in files(name).items():
         server.put(f"/{path}", data)
     return f"{server.url}/{next(iter(files(name)))}"
 
 
 def check(log: Log, name: str, most: int) -> None:
-    """No more requests than stated, and no byte twice."""
     assert len(log) <= most, f"{name}:\n{log}"
     assert log.sent <= sum(map(len, files(name).values())) + GUESS, f"{name}:\n{log}"
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_listing_reads_no_header_of_each_object(
-    server: RangeServer, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """`ls` prints the lines of the local file, from the index alone."""
-    address = served(server, name)
-    assert run(["ls", address]) == 0
-    listed = capsys.readouterr().out
-    check(server.log, name, REQUESTS[name][0])
-    for path, data in files(name).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    assert run(["ls", str(tmp_path / next(iter(files(name))))]) == 0
-    assert listed == capsys.readouterr().out
-    assert len(listed.splitlines()) > 5
-
-
-@pytest.mark.parametrize("name", REQUESTS)
 def test_verifying_fetches_the_file_in_one_range(server: RangeServer, name: str) -> None:
-    """`verify` to the depth of contents costs what opening costs, and one range more."""
     with shardcore.open(served(server, name)) as shard:
         assert shard.verify().ok
     check(server.log, name, REQUESTS[name][1])
@@ -123,7 +100,7 @@ COMMANDS = {"swh": 1, "des": 2, "bloscpack": 2, "xorb": 1, "mdb": 3, "neuroglanc
 def test_commands_that_read_all_begin_with_all(
     server: RangeServer, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first request of a command that needs all bytes is for all of them, where the format needs its end, too."""
+    """The first request is for the whole file, also where the format reads its footer first."""
     address = served(server, name).replace("a.shard", "objects.shard")
     if name == "swh":
         server.put("/objects.shard", files(name)["a.shard"])
@@ -132,45 +109,6 @@ def test_commands_that_read_all_begin_with_all(
         assert run(words) == 0
         check(server.log, name, COMMANDS[name])
     capsys.readouterr()
-
-
-def test_what_is_not_needed_is_not_begun_with(server: RangeServer, tmp_path: Path) -> None:
-    """Checks of the index and the extraction of one object fetch no large range."""
-    address = served(server, "des")
-    assert run(["verify", address, "--depth", "index"]) == 0
-    assert run(["extract", address, str(tmp_path), "document 3"]) == 0
-    assert server.log.sent < OBJECTS * SIZE / 3, server.log
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_extracting_all_fetches_the_file_in_one_range(server: RangeServer, name: str, tmp_path: Path) -> None:
-    """Extracting everything costs what opening costs, and one range more."""
-    with shardcore.open(served(server, name)) as shard:
-        done = extract(shard, tmp_path / "out")
-    assert done.ok
-    assert sum(one.size for one in done.files) == OBJECTS * SIZE
-    check(server.log, name, REQUESTS[name][2])
-
-
-def test_a_file_of_many_megabytes_takes_no_more_requests(server: RangeServer, tmp_path: Path) -> None:
-    """A file of 18 MB costs what one of 3 MB does: it comes with one range, where larger ones come with several."""
-    with shardcore.create(tmp_path / "a.shard", format="swh") as writer:
-        for number in range(18):
-            writer.add(None, bytes([number]) * 1_000_000)
-    server.put("/a.shard", (tmp_path / "a.shard").read_bytes())
-    with shardcore.open(f"{server.url}/a.shard") as shard:
-        assert extract(shard, tmp_path / "out").ok
-    assert len(server.log) <= REQUESTS["swh"][2], server.log
-    assert [len(list(range_cuts(0, size, WHOLE_RANGE))) for size in (18 << 20, 64 << 20)] == [1, 3]
-
-
-def test_raw_values_are_not_fetched_to_verify_them(server: RangeServer) -> None:
-    """A neuroglancer shard of raw values has no checksums: verifying it reads its indices alone."""
-    for path, data in files("neuroglancer").items():
-        server.put(f"/{path}", data.replace(b'"data_encoding": "gzip"', b'"data_encoding": "raw"'))
-    with shardcore.open(f"{server.url}/v/0.shard") as shard:
-        assert shard.verify().without_checksum == OBJECTS
-    assert server.log.sent < OBJECTS * SIZE / 3, server.log
 
 
 @pytest.fixture
@@ -192,7 +130,7 @@ MANY = 1 << 40
 def test_what_is_too_large_comes_as_it_is_read(
     server: RangeServer, room: Callable[[int, int], None], name: str, most: int, together: int
 ) -> None:
-    """A file over the limit, or beside others that fill the room, is read as the checks go; the result is the same."""
+    """A file over the limit, or beside others that fill the room, is fetched by ranges."""
     address = served(server, name)
 
     def report() -> object:
@@ -207,31 +145,7 @@ def test_what_is_too_large_comes_as_it_is_read(
     check(server.log, name, 100)
 
 
-def test_sizes_of_gzip_values_are_not_read_before_the_values(
-    server: RangeServer, room: Callable[[int, int], None], tmp_path: Path
-) -> None:
-    """Extracting a shard that does not come whole reads its indices, and neighbouring values together."""
-    room(1_000_000, MANY)
-    with shardcore.open(served(server, "neuroglancer")) as shard:
-        assert extract(shard, tmp_path / "out").ok
-    check(server.log, "neuroglancer", 10 + 8)
-
-
-def test_room_is_given_back(server: RangeServer, room: Callable[[int, int], None]) -> None:
-    """One file after the other is fetched whole where there is room for one only, also after an error."""
-    address = served(server, "swh")
-    room(MANY, len(files("swh")["a.shard"]))
-    for _ in range(2):
-        server.log.clear()
-        with shardcore.open(address) as shard, pytest.raises(KeyError), shard.reading_all():
-            raise KeyError
-        with shardcore.open(address) as shard:
-            assert shard.verify().ok
-        assert whole_file.WholeFiles.room == len(files("swh")["a.shard"])
-
-
 def test_who_wants_to_be_asked_first_is_asked(server: RangeServer) -> None:
-    """Under a limit of bytes for each read, nothing is fetched unasked: the read that needs more is refused."""
     with shardcore.open(served(server, "swh")) as shard:
         opening = server.log.sent
         with at_most(100_000), pytest.raises(LargeRead):

@@ -36,9 +36,7 @@ def certificate(folder: Path) -> Path:
     path = folder / "certificate.pem"
     path.write_bytes(built.public_bytes(serialization.Encoding.PEM))
     (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return path
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import shardcore
 from shardcore.arrow import BATCH
 from shardcore.cli.output import object_json
 from shardcore.model.objects import Objects
-from tests.remote.servers import RangeServer
 from tests.shardcore.model.test_objects import Numbers
 
 SAMPLES = Path("resources/samples")
@@ -26,7 +24,6 @@ SHARDS = (
 
 
 def test_rows_are_those_of_ls() -> None:
-    """Each row of a table is the line of `ls --json` for this object; what is unknown is null."""
     for name in SHARDS:
         with shardcore.open(SAMPLES / name, partial=True) as shard:
             table = shard.objects.to_arrow().read_all()
@@ -38,7 +35,6 @@ def test_rows_are_those_of_ls() -> None:
 
 
 def test_frames_have_rows_and_types() -> None:
-    """A frame is indexed by row, also of a slice; numbers are nullable and words categories."""
     with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
         frame = shard.objects[9:2:-2].to_pandas()
         assert frame.index.tolist() == [9, 7, 5, 3]
@@ -52,7 +48,6 @@ def test_frames_have_rows_and_types() -> None:
 
 
 def test_raw_keys() -> None:
-    """Raw keys are what the format stores: 32 bytes, or a number; elsewhere they are texts."""
     for name, kind in (
         ("swh/small.shard", "fixed_size_binary[32]"), ("neuroglancer/volume", "uint64"), ("des/contents.des", "string"),
     ):  # fmt: skip
@@ -66,7 +61,6 @@ def test_raw_keys() -> None:
 
 
 def test_other_programs_take_objects() -> None:
-    """Whatever takes a stream of Arrow takes objects and slices of them."""
     import pyarrow
 
     with shardcore.open(SAMPLES / "des" / "contents.des") as shard:
@@ -75,12 +69,11 @@ def test_other_programs_take_objects() -> None:
 
 
 def test_batches_are_read_one_by_one() -> None:
-    """A reader holds one batch: rows are read when their batch is taken, and once."""
+    """Rows are read when their batch is taken, and once."""
     read: list[int] = []
 
     class Counted(Numbers):
         def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
-            """Count what is read."""
             read.append(len(rows))
             return super().columns(rows, sizes=sizes)
 
@@ -93,45 +86,11 @@ def test_batches_are_read_one_by_one() -> None:
     assert read == [BATCH, 10]
 
 
-def test_slots_are_fetched_once(tmp_path: Path) -> None:
-    """Keys and columns of a remote shard come from one read of its slots."""
-    with shardcore.create(tmp_path / "x.shard", format="swh") as writer:
-        for number in range(20_000):
-            writer.add(None, b"%d" % number)
-    with RangeServer({"/x.shard": tmp_path / "x.shard"}) as server, shardcore.open(f"{server.url}/x.shard") as shard:
-        assert shard.objects.to_arrow().read_all().num_rows == len(shard.objects)
-        assert shard.source is not None
-        assert server.log.sent < 1.1 * shard.source.size
-
-
 def test_keys_that_are_no_unicode() -> None:
-    """A lone surrogate in a key is escaped: Arrow holds UTF-8."""
+    """Arrow holds UTF-8, so a lone surrogate is escaped."""
 
     class Odd(Numbers):
         def key_texts(self, rows: np.ndarray) -> list[str | None]:
-            """A name that is half a letter."""
             return ["a\ud800", None]
 
     assert Odd(2).to_arrow().read_all()["key"].to_pylist() == ["a\\ud800", None]
-
-
-def test_errors_of_a_shard_pass_through() -> None:
-    """A shard that cannot be read raises its own error, not one of Arrow."""
-
-    class Lost(Numbers):
-        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
-            """Fail."""
-            raise shardcore.SourceError("gone")
-
-    for use in (lambda: Lost(1).to_arrow().read_all(), lambda: Lost(1).to_pandas()):
-        with pytest.raises(shardcore.SourceError, match="gone"):
-            use()
-
-
-def test_without_the_packages_one_line_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is a `ShardError` with the command that installs what is missing."""
-    for module, use in (("pandas", "to_pandas"), ("pyarrow", "to_arrow")):
-        with monkeypatch.context() as patch, pytest.raises(shardcore.PackageMissing) as caught:
-            patch.setitem(sys.modules, module, None)
-            getattr(Numbers(1), use)()
-        assert str(caught.value) == f"{module} is not installed: pip install 'shardscope[pandas]'"

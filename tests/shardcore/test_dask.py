@@ -17,7 +17,6 @@ pytestmark = pytest.mark.interop("dask.array", "dask.bag")
 
 
 def test_a_bag_has_each_shard_once() -> None:
-    """A bag holds tickets, or what a function makes of each shard, in the order of the shards."""
     import dask
 
     import shardcore.dask
@@ -33,7 +32,6 @@ def test_a_bag_has_each_shard_once() -> None:
 
 @pytest.mark.parametrize("where", [SCALE, SAMPLES / "bloscpack" / "array.blp"], ids=lambda path: path.name)
 def test_an_array_has_the_same_elements(where: Path) -> None:
-    """An array has the shape, the type and the elements of the grid, whatever its blocks are."""
     import dask
 
     import shardcore.dask
@@ -51,7 +49,6 @@ def test_an_array_has_the_same_elements(where: Path) -> None:
 
 
 def test_what_is_no_array_is_refused() -> None:
-    """Without a grid there is no array, and credentials are in no task."""
     import shardcore.dask
 
     with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(UsageError, match="not a volume"):

@@ -35,7 +35,6 @@ KEYS = {
 
 @pytest.fixture(autouse=True)
 def _registered() -> Iterator[None]:
-    """The protocol is that of this tree, and no shard stays open."""
     import fsspec
 
     from shardcore.fsspec import ShardFileSystem
@@ -47,7 +46,6 @@ def _registered() -> Iterator[None]:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A des file with keys of many kinds."""
     with shardcore.create(tmp_path / "x.des", format="des") as writer:
         for key, content in KEYS.items():
             writer.add(key, content)
@@ -56,14 +54,12 @@ def archive(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(archive: Path) -> Any:
-    """Its file system."""
     import fsspec
 
     return fsspec.filesystem("shard", fo=str(archive))
 
 
 def test_the_entry_point_names_it() -> None:
-    """Fsspec finds the protocol by the entry point, in its own form."""
     from importlib import import_module
 
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
@@ -73,7 +69,6 @@ def test_the_entry_point_names_it() -> None:
 
 
 def test_paths_are_keys(files: Any) -> None:
-    """Every key has a path of its own, which leads back to it and which `find` lists; plain names are as they are."""
     from shardcore.fsspec import key_of, path_of
 
     assert path_of("a/b/deep.txt") == "a/b/deep.txt"
@@ -86,19 +81,7 @@ def test_paths_are_keys(files: Any) -> None:
         assert files.info(path_of(key))["key"] == key
 
 
-def test_plain_paths_are_found_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that need no escapes have the path that the rules for all others give them."""
-    from shardcore import fsspec as door
-
-    keys = ["a", "a b/c.txt", "a/.hidden", "..", "a/..", "a//b", "a/", " a", "(1)/~x", "/".join("x" * 32), "x" * 2000]
-    keys += ["/".join("x" * 33), "a:b", "ü", "-", "a/ /b", "@", "a@b", "..a", "a\n"]
-    quick = [door.path_of(key) for key in keys]
-    monkeypatch.setattr(door, "_PLAIN", door.re.compile("(?!)"))
-    assert quick == [door.path_of(key) for key in keys]
-
-
 def test_folders(files: Any) -> None:
-    """Keys that are plain relative paths lie in folders, in `ls`, `info`, `walk` and `glob`."""
     assert {one["name"]: one["type"] for one in files.ls("a")} == {"a/b": "directory", "a/second.txt": "file"}
     assert files.ls("a/b", detail=False) == ["a/b/deep.txt"] == files.ls("a/b/deep.txt", detail=False)
     assert files.isdir("")
@@ -117,7 +100,7 @@ def test_folders(files: Any) -> None:
 
 
 def test_what_is_not_there(files: Any) -> None:
-    """A missing object is a FileNotFoundError of Python, also where the key has not the form of the format."""
+    """A missing object raises FileNotFoundError, also where the key has not the form of the format."""
     import fsspec
 
     assert not files.exists("nope")
@@ -133,7 +116,6 @@ def test_what_is_not_there(files: Any) -> None:
 
 
 def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """`exists` says no only of objects: a file that is not there, or is no shard, raises what shardcore raises."""
     import fsspec
 
     with pytest.raises(shardcore.SourceError):
@@ -145,24 +127,8 @@ def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         fsspec.filesystem("shard").ls("")
 
 
-def test_errors_of_other_file_systems_are_source_errors() -> None:
-    """File systems raise what their libraries raise; a shard behind one raises errors of shardcore only."""
-    from shardcore.fsspec import FsspecSource
-
-    class Broken:
-        def unstrip_protocol(self, path: str) -> str:
-            return f"broken://{path}"
-
-        def info(self, path: str) -> dict[str, Any]:
-            raise RuntimeError("the session is gone")
-
-    with pytest.raises(shardcore.SourceError, match="the session is gone"):
-        FsspecSource(Broken(), "x.shard")
-
-
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, 9), (-6, None), (None, -4), (-6, -2), (8, 3), (0, 999)])
 def test_ranges(files: Any, start: int | None, end: int | None) -> None:
-    """`cat_file` and `cat_ranges` cut as slices do."""
     assert files.cat_file("tides.csv", start, end) == TABLE[start:end]
     paths = ["tides.csv", "a/second.txt", "tides.csv"]
     found = files.cat_ranges([*paths, "nope"], start, end)
@@ -175,7 +141,6 @@ def test_ranges(files: Any, start: int | None, end: int | None) -> None:
 
 
 def test_cat_of_several(files: Any) -> None:
-    """Several contents come by their paths; a missing one is an error, an error among the results, or left out."""
     assert files.cat("a", recursive=True) == {"a/b/deep.txt": b"deep", "a/second.txt": b"second"}
     assert files.cat("a*b*") == files.cat(["a%2Ab%5B1].txt"]) == {"a%2Ab%5B1].txt": b"stars"}
     assert files.cat("empty") == b""
@@ -187,7 +152,6 @@ def test_cat_of_several(files: Any) -> None:
 
 
 def test_files_seek(files: Any) -> None:
-    """A file reads what it is asked for, from where it is set; text mode and lines work."""
     with files.open("tides.csv") as file:
         assert (file.size, file.readline()) == (len(TABLE), b"day,height\n")
         assert (file.seek(-4, 2), file.read()) == (len(TABLE) - 4, b"5.0\n")
@@ -201,7 +165,6 @@ def test_files_seek(files: Any) -> None:
 
 
 def test_ranges_of_a_large_object(tmp_path: Path) -> None:
-    """Of a content of many megabytes only the blocks around what is read are read, of a stored file no more."""
     import fsspec
 
     content = os.urandom(1 << 16) * 256
@@ -218,7 +181,6 @@ def test_ranges_of_a_large_object(tmp_path: Path) -> None:
 
 
 def test_reading_lists_nothing(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening, `info` and `cat_file` of an object look it up, and list no objects."""
     from shardcore.fsspec import _OpenShard
 
     monkeypatch.setattr(_OpenShard, "listed", lambda self: pytest.fail("the objects were listed"))
@@ -231,7 +193,6 @@ def test_reading_lists_nothing(files: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_chained_addresses(archive: Path) -> None:
-    """`shard://KEY::ADDRESS` works with local files, other file systems of fsspec, and shards in shards."""
     import fsspec
 
     memory = fsspec.filesystem("memory")
@@ -250,7 +211,6 @@ def test_chained_addresses(archive: Path) -> None:
 
 
 def test_options(archive: Path) -> None:
-    """Formats, options of formats and of connections are named in `storage_options`; wrong ones are refused."""
     import fsspec
 
     def opened(**options: Any) -> Any:
@@ -277,7 +237,6 @@ def test_options(archive: Path) -> None:
 
 
 def test_instances(files: Any, archive: Path) -> None:
-    """Equal options are one file system; a pickled one is that again; it opens a file that was replaced again."""
     import fsspec
 
     assert fsspec.filesystem("shard", fo=str(archive)) is files is pickle.loads(pickle.dumps(files))
@@ -292,22 +251,7 @@ def test_instances(files: Any, archive: Path) -> None:
     assert files.ls("", detail=False) == ["tides.csv"]
 
 
-def test_relative_paths_travel(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path is that of the process which names it: one in another folder reads the same shard."""
-    import fsspec
-
-    monkeypatch.chdir(archive.parent)
-    named = fsspec.filesystem("shard", fo="x.des")
-    positional = type(named)("x.des", target_protocol="file")
-    packed = pickle.dumps((named, positional))
-    type(named).clear_instance_cache()
-    monkeypatch.chdir(SAMPLES)
-    for again in pickle.loads(packed):
-        assert again.cat_file("tides.csv") == TABLE
-
-
 def test_few_shards_stay_open(archive: Path) -> None:
-    """Of many file systems the shards that were used last stay open; an opened file keeps its own."""
     import fsspec
 
     from shardcore.fsspec import MOST_OPEN
@@ -347,14 +291,12 @@ def test_few_shards_stay_open(archive: Path) -> None:
     ],
 )
 def test_writing_is_refused(files: Any, call: Any) -> None:
-    """Every way of writing says in one sentence that shards are read only here."""
     with pytest.raises(OSError, match=r"read only through fsspec; write them with shardcore\.create"):
         call(files)
 
 
 @pytest.mark.interop("pandas")
 def test_pandas(archive: Path) -> None:
-    """Pandas reads a table in a shard by its address, or with the shard in `storage_options`."""
     import pandas
 
     for frame in (
@@ -362,44 +304,3 @@ def test_pandas(archive: Path) -> None:
         pandas.read_csv("shard://tides.csv", storage_options={"fo": str(archive), "format": "des"}),
     ):
         assert frame.height.tolist() == [4.5, 4.75, 5.0]
-
-
-@pytest.mark.thorough
-@pytest.mark.interop("pyarrow", "pandas")
-def test_pyarrow(tmp_path: Path) -> None:
-    """Pyarrow lists a shard and reads Parquet files in it, also all of a folder as one data set."""
-    import fsspec
-    import pyarrow
-    import pyarrow.dataset
-    import pyarrow.fs
-    import pyarrow.parquet
-
-    table = pyarrow.table({"n": list(range(1000)), "name": [f"row {n}" for n in range(1000)]})
-    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=100)
-    with shardcore.create(tmp_path / "t.des", format="des") as writer:
-        for name in ("tables/1.parquet", "tables/2.parquet"):
-            writer.add(name, (tmp_path / "t.parquet").read_bytes())
-    files = fsspec.filesystem("shard", fo=str(tmp_path / "t.des"))
-    arrow = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(files))
-    assert pyarrow.parquet.read_table("tables/1.parquet", filesystem=arrow).equals(table)
-    assert pyarrow.dataset.dataset("tables", filesystem=arrow, format="parquet").count_rows() == 2000
-    listed = arrow.get_file_info(pyarrow.fs.FileSelector("", recursive=True))
-    assert sorted(one.path for one in listed if one.is_file) == ["tables/1.parquet", "tables/2.parquet"]
-
-
-@pytest.mark.interop("dask.bytes", "pandas")
-def test_dask(archive: Path) -> None:
-    """Dask reads blocks and tables of objects, in tasks that carry the file system."""
-    import dask
-    import dask.bag
-    from dask.bytes import read_bytes
-
-    address = f"shard://tides.csv::file://{archive}"
-    with dask.config.set(scheduler="synchronous"):
-        _, (blocks,) = read_bytes(address, blocksize=12, delimiter=b"\n")
-        assert len(blocks) > 1
-        assert b"".join(dask.compute(*blocks)) == TABLE
-        assert dask.bag.read_text(address).count().compute() == 4
-        from dask.dataframe import read_csv
-
-        assert read_csv(address).height.sum().compute() == 14.25

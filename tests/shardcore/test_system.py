@@ -6,9 +6,8 @@ import contextlib
 import os
 import signal
 import stat
-import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path, PureWindowsPath
 from shutil import copy
@@ -18,9 +17,9 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore import FormatError, Remedy, SourceError, Span, UsageError, system
+from shardcore import Remedy, SourceError, system
 from shardcore.operations.extraction import Conflict, ExtractOptions, extract_objects
-from shardcore.operations.notes import Note, add_note, open_notes, user_data_folder
+from shardcore.operations.notes import user_data_folder
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address
@@ -28,12 +27,10 @@ from shardcore.sources.remote.headers import headers_for
 from shardcore.testing import SourceContract
 from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing import temporary_names
-from shardcore.writing.inputs import input_files
-from shardcore.writing.lock import locked
-from shardcore.writing.replacement import LIST, finish
+from shardcore.writing.replacement import LIST
 from shardcore.writing.temporary import write_whole
-from shardcore.writing.temporary_names import REPLACING, new_run, sweep
-from tests.shardcore.fake_systems import SYSTEMS, bare_unix, macos, windows
+from shardcore.writing.temporary_names import REPLACING
+from tests.shardcore.fake_systems import SYSTEMS, windows
 
 SAMPLES = Path(__file__).parent.parent.parent / "resources" / "samples"
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -57,25 +54,20 @@ each_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def names(folder: Path) -> list[str]:
-    """The names in a folder."""
     return sorted(os.listdir(folder))  # noqa: PTH208
 
 
 class TestFileSource(SourceContract):
-    """A local file, on each system."""
-
     @pytest.fixture(autouse=True, params=SYSTEMS)
     def _system(self, request: pytest.FixtureRequest) -> Iterator[None]:
         with SYSTEMS[request.param]():
             yield
 
     def opened(self, tmp_path: Path) -> FileSource:
-        """A file with the data."""
         (tmp_path / "file").write_bytes(self.data)
         return FileSource(tmp_path / "file")
 
     def test_it_is_replaced_while_it_is_open(self, tmp_path: Path) -> None:
-        """Who has a file open keeps it; others find the new one, and nothing is left beside it."""
         with self.opened(tmp_path) as source:
             write_whole(tmp_path / "file", [b"new"], force=True)
             assert source.read(0, 10) == self.data[:10]
@@ -88,7 +80,6 @@ class TestFileSource(SourceContract):
 @each_system
 @pytest.mark.parametrize("format", WRITERS)
 def test_every_writer_keeps_its_contract(name: str, format: str, tmp_path: Path) -> None:
-    """Shards and data sets are written, refused, read, extracted and packed again; nothing is left over."""
     contract = getattr(import_module(f"tests.shardcore.formats.{format}.test_writer"), WRITERS[format])()
     target = contract.target(tmp_path)
     contract.written(target)
@@ -104,8 +95,6 @@ def test_every_writer_keeps_its_contract(name: str, format: str, tmp_path: Path)
 
 @each_system
 def test_a_data_set_is_replaced(name: str, tmp_path: Path) -> None:
-    """New files replace the old ones together, also where one is open; files of others stay."""
-
     def write(contents: list[bytes]) -> None:
         with shardcore.create(tmp_path / "set", format="bloscpack", folder=True, force=True) as writer:
             for number, data in enumerate(contents):
@@ -129,7 +118,7 @@ def test_a_data_set_is_replaced(name: str, tmp_path: Path) -> None:
 
 @each_system
 def test_an_interrupted_replacement_is_finished(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is half replaced is not opened, and the next run finishes it, also where folders cannot be locked."""
+    """Also where folders cannot be locked."""
     monkeypatch.setattr(temporary_names, "WAITED", 0.05)
     target = tmp_path / "set"
     with SYSTEMS[name]():
@@ -148,7 +137,6 @@ def test_an_interrupted_replacement_is_finished(name: str, tmp_path: Path, monke
 
 @each_system
 def test_edits_are_made_and_undone(name: str, tmp_path: Path) -> None:
-    """A shard is edited while a reader has it open: journal, audit log and undo, byte for byte."""
     file = Path(copy(SAMPLES / "swh" / "small.shard", tmp_path))
     before = file.read_bytes()
     with SYSTEMS[name](), FileSource(file) as reader:
@@ -165,49 +153,7 @@ def test_edits_are_made_and_undone(name: str, tmp_path: Path) -> None:
 
 
 @each_system
-def test_sidecars_are_replaced_and_brought_back(name: str, tmp_path: Path) -> None:
-    """An edit that replaces a small file beside the shard, and undoing it."""
-    (tmp_path / "one").write_bytes(b"content")
-    with SYSTEMS[name]():
-        options = {"date": "2026-11-03T10:30:00+01:00", "sidecar": True}
-        shardcore.pack("des", f"{tmp_path}/set/", [tmp_path / "one"], options=options)
-        before = bytes_of(tmp_path / "set")
-        with shardcore.open(tmp_path / "set"):
-            shardcore.tombstone(tmp_path / "set", ["one"])
-        assert bytes_of(tmp_path / "set") != before
-        shardcore.tombstone(tmp_path / "set", ["one"], undo=True)
-    assert b"one:" not in next((tmp_path / "set").glob("*.meta")).read_bytes().partition(b"tombstones")[2]
-    assert names(tmp_path / "set") == sorted(before)
-
-
-@each_system
-def test_a_second_editor_is_refused(name: str, tmp_path: Path) -> None:
-    """A file that is locked is refused; a lock moves no position, and without locks editing goes on."""
-    (file := tmp_path / "file").write_bytes(b"abc")
-    with SYSTEMS[name](), locked(file, wait=0), open(file, "rb", opener=system.open_file) as other:
-        other.seek(2)
-        assert system.lock_file(other.fileno()) is (None if name == "bare_unix" else False)
-        assert other.tell() == os.lseek(other.fileno(), 0, os.SEEK_CUR) == 2
-        with locked(tmp_path, wait=0):
-            pass
-
-
-@each_system
-def test_left_overs_go_with_their_runs(name: str, tmp_path: Path) -> None:
-    """What a killed run left is removed, a file of a living run is not; without locks nothing is."""
-    left, alive = (tmp_path / f".out.{new_run()}.part" for _ in range(2))
-    with SYSTEMS[name]():
-        left.write_bytes(b"x")
-        with open(alive, "xb", opener=system.open_file) as file:
-            system.lock_file(file.fileno())
-            assert sweep(tmp_path) == ([] if name == "bare_unix" else [left])
-    assert alive.exists()
-    assert left.exists() == (name == "bare_unix")
-
-
-@each_system
 def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
-    """A link in the place of a file is refused, with and without a flag for that."""
     (tmp_path / "file").write_bytes(b"secret")
     (tmp_path / "link").symlink_to("file")
     with SYSTEMS[name]():
@@ -220,7 +166,7 @@ def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
 
 
 def test_junctions_are_links(tmp_path: Path) -> None:
-    """A junction of Windows, which is a folder for those who do not look twice, is a link."""
+    """A junction of Windows has the status of a folder."""
     for tag, expected in ((0xA0000003, True), (0, False), (0x9000001A, False)):
         status: Any = SimpleNamespace(st_mode=stat.S_IFDIR, st_reparse_tag=tag)
         assert system.is_link_status(status) is expected
@@ -228,15 +174,6 @@ def test_junctions_are_links(tmp_path: Path) -> None:
     status = SimpleNamespace(st_mode=stat.S_IFDIR, st_reparse_tag=0xA0000003)
     with windows():
         assert system.is_link_entry(entry)
-
-
-def test_positions_stay_while_others_read(tmp_path: Path) -> None:
-    """Without `pread`, reading at an offset leaves the position of the file where it was."""
-    (tmp_path / "file").write_bytes(bytes(range(100)))
-    with windows(), open(tmp_path / "file", "rb", buffering=0, opener=system.open_file) as file:
-        assert file.read(10) == bytes(range(10))
-        assert system.read_at(file.fileno(), 5, 50) == bytes(range(50, 55))
-        assert file.read(1) == bytes([10])
 
 
 # --- names ---
@@ -253,7 +190,6 @@ def keys_in_pairs() -> dict[str, bytes]:
 @each_system
 @pytest.mark.parametrize("folders", [False, True])
 def test_keys_become_files_of_their_own(name: str, folders: bool, tmp_path: Path) -> None:
-    """Keys that differ in case or form alone are extracted into files of their own, also by several runs."""
     objects = keys_in_pairs()
     with shardcore.create(tmp_path / "keys.des", format="des") as writer:
         for key, data in objects.items():
@@ -272,7 +208,7 @@ def test_keys_become_files_of_their_own(name: str, folders: bool, tmp_path: Path
 
 
 def test_names_from_files_are_files_on_windows(tmp_path: Path) -> None:
-    """A name that a file names is no device, drive or stream of another file there; elsewhere it is a name."""
+    """No device, drive or stream; elsewhere these are plain names."""
     odd = ("con", "a/NUL.shard", "c:", "info:stream", "dots..", "b /c")
     for name in odd:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -287,27 +223,7 @@ def test_names_from_files_are_files_on_windows(tmp_path: Path) -> None:
         assert folder.has("plain.shard")
 
 
-def test_lists_of_files_do_not_name_devices(tmp_path: Path) -> None:
-    """A list of files that are to be replaced, in a folder of strangers, names files alone."""
-    (place := tmp_path / "set" / REPLACING / "files").mkdir(parents=True)
-    (place.parent / LIST).write_text('{"files": ["a:b"], "remove": []}', encoding="ascii")
-    with windows(), pytest.raises(FormatError, match="not a valid file name"):
-        finish(place.parent)
-
-
-def test_accents_of_macos_are_those_of_others(tmp_path: Path) -> None:
-    """Names that are listed with their accents apart become the keys that other systems give."""
-    apart, together = unicodedata.normalize("NFD", "Żółw"), unicodedata.normalize("NFC", "Żółw")
-    (tmp_path / apart).mkdir()
-    (tmp_path / apart / f"{apart}.txt").write_bytes(b"x")
-    with macos():
-        assert [entry.name for entry in LocalFolder(tmp_path).list()] == [together]
-        assert [name for _, name in input_files([tmp_path])] == [f"{together}/{together}.txt"]
-    assert [entry.name for entry in LocalFolder(tmp_path).list()] == [apart]
-
-
 def test_drives_are_paths_and_urls_have_them() -> None:
-    """A drive is no scheme; a `file://` URL names a drive or a server on Windows."""
     for path in ("C:\\x\\a.shard", "c:/x", "C://x", "c:"):
         assert not is_address(path)
     assert is_address("s3://b/k")
@@ -322,20 +238,7 @@ def test_drives_are_paths_and_urls_have_them() -> None:
     assert local_path("file:///C:/x%20y") == Path("/C:/x y")
 
 
-def test_the_last_part_of_a_path_is_its_name() -> None:
-    """Of paths with slashes, backslashes and of addresses; on Unix a backslash is a letter."""
-    for where in ("a/b.shard", "/x/b.shard/", "s3://k/a/b.shard", "b.shard"):
-        assert system.last_part(where) == "b.shard"
-        with windows():
-            assert system.last_part(where) == "b.shard"
-    assert system.last_part("C:\\a\\b.shard") == "C:\\a\\b.shard"
-    with windows():
-        assert system.last_part("C:\\a\\b.shard") == "b.shard"
-        assert system.last_part("s3://k/a\\b") == "a\\b"
-
-
 def test_long_paths_have_a_prefix_on_windows() -> None:
-    """Paths that Windows does not take as they are get its prefix, whole and with backslashes; short ones stay."""
     long = "/".join(["x" * 60] * 5)
     assert system.extended(long) == long
     with windows():
@@ -349,7 +252,6 @@ def test_long_paths_have_a_prefix_on_windows() -> None:
 
 
 def test_folders_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each system has places for data, configuration and state; what is relative is ignored, no home is no folder."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/people/me")
@@ -376,22 +278,7 @@ def test_folders_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         system.user_folder("state").mkdir(parents=True)
 
 
-@each_system
-def test_notes_are_kept(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes are written twice and found again."""
-    for variable in ("HOME", "APPDATA", "XDG_DATA_HOME"):
-        monkeypatch.setenv(variable, str(tmp_path / "home"))
-    file = Path(copy(SAMPLES / "swh" / "small.shard", tmp_path))
-    with SYSTEMS[name]():
-        for at, text in enumerate(("one", "two")):
-            with shardcore.open(file) as shard:
-                add_note(shard, open_notes(shard), Note(Span("", at, at + 1), text))
-        with shardcore.open(file) as shard:
-            assert sorted(note.text for note in open_notes(shard).notes) == ["one", "two"]
-
-
 def test_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A living process exists, one with an impossible number does not; nothing is asked where that ends it."""
     assert system.process_exists(os.getpid())
     assert not system.process_exists(2**22 + 1)
     assert system.process_exists(2**80)
@@ -409,7 +296,6 @@ def test_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_macos_allows_fewer_files_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that is called infinite has an end: the most that the system takes is set."""
     import resource
 
     infinite, taken = resource.RLIM_INFINITY, list[int]()
@@ -427,73 +313,4 @@ def test_macos_allows_fewer_files_than_it_says(monkeypatch: pytest.MonkeyPatch) 
         assert taken == expected
 
 
-def test_bytes_reach_the_disk_of_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There the cache of the disk is emptied, too; where that is refused, the usual sync is made."""
-    import fcntl
-
-    calls: list[Any] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: calls.append("fsync"))
-    with macos(), (tmp_path / "file").open("wb") as file:
-        monkeypatch.setattr(fcntl, "fcntl", lambda descriptor, command: calls.append(command))
-        system.sync_file(file.fileno())
-
-        def refused(descriptor: int, command: int) -> None:
-            raise OSError
-
-        monkeypatch.setattr(fcntl, "fcntl", refused)
-        system.sync_file(file.fileno())
-    assert calls == [51, "fsync"]
-
-
-def test_consoles_without_unicode(tmp_path: Path) -> None:
-    """Letters that the code page of a console does not have are printed as escapes; nothing fails."""
-    import subprocess
-
-    with shardcore.create(tmp_path / "keys.des", format="des") as writer:
-        writer.add("≤ → Żółw", b"x")
-    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "shardcore", "ls", str(tmp_path / "keys.des")]
-    done = subprocess.run(command, capture_output=True, check=False, env=environment)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"\\u2264 \\u2192" in done.stdout
-
-
 # --- the fakes themselves ---
-
-
-def test_the_fakes_refuse_what_the_systems_refuse(tmp_path: Path) -> None:
-    """Plain calls fail on the faked Windows and the bare file system: the tests above pass for a reason."""
-    (tmp_path / "file").write_bytes(b"x")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder/a").write_bytes(b"x")
-    refused: list[Callable[[], object]] = [
-        lambda: (tmp_path / "file").rename(tmp_path / "other"),
-        (tmp_path / "file").unlink,
-        lambda: (tmp_path / "folder/a").replace(tmp_path / "FILE"),
-        lambda: (tmp_path / "folder").rename(tmp_path / "other"),
-        lambda: os.open(tmp_path / "folder", os.O_RDONLY),
-        lambda: os.mkdir(tmp_path / "nul"),  # noqa: PTH102
-    ]
-    with windows(), (tmp_path / "file").open("rb"), (tmp_path / "folder/a").open("rb"):
-        assert (tmp_path / "FILE").exists()
-        assert not hasattr(os, "pread")
-        for call in refused:
-            with pytest.raises(OSError, match=r"denied|Invalid"):
-                call()
-        with pytest.raises(FileExistsError):
-            system.open_file(tmp_path / "File", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    with bare_unix(), pytest.raises(OSError, match="not supported"):
-        os.link(tmp_path / "file", tmp_path / "link")
-
-
-def test_a_name_that_is_taken_stays(tmp_path: Path) -> None:
-    """On no system does a file that came meanwhile get replaced unasked."""
-    for name, fake in SYSTEMS.items():
-        (tmp_path / f"{name}.new").write_bytes(b"ours")
-        (tmp_path / name).write_bytes(b"theirs")
-        with fake():
-            with pytest.raises(FileExistsError):
-                system.name_new(tmp_path / f"{name}.new", tmp_path / name)
-            with pytest.raises(UsageError, match="exists"):
-                write_whole(tmp_path / name, [b"ours"])
-        assert (tmp_path / name).read_bytes() == b"theirs"

@@ -20,9 +20,9 @@ from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.notes import SessionNotes
+from shardscope.session.open_question import OpenQuestion
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenFailure
-from shardscope.session.secrets import OpenSecrets
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
@@ -109,6 +109,8 @@ class Session(Documents):
     """The `ReferenceQuery`: when it is asked and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
     """The `TraceWalk`: what a first reader pays for it is known, or will not be."""
+    notation_changed = Signal()
+    """Offsets are written in the other notation."""
     findings_changed = Signal(object)
     """The `Report`, or None when there is none (any more)."""
     verifying_changed = Signal(object)
@@ -133,8 +135,7 @@ class Session(Documents):
         self.report: Report | None = None
         self._history = History()
         self.notes = SessionNotes(self)
-        self.secrets = OpenSecrets(self)
-        self.secrets.changed.connect(self._light_again)
+        self.open_question = OpenQuestion(self)
 
     def reload(self) -> Job | None:
         if not self.request.uri:
@@ -321,9 +322,6 @@ class Session(Documents):
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
-        if self.secrets.now:
-            self.say(self.tr("References are shown once the question is answered."))
-            return
         span = selection.span
 
         def work(shard: Shard, _: Job) -> ReferenceQuery:
@@ -354,13 +352,7 @@ class Session(Documents):
             pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
             self._light(pointed or self.walk.lights, self.arrows)
 
-    def _light_again(self) -> None:
-        if self.secrets.now:
-            self.clear_question()
-        self._light(self.walk.lights, self.arrows)
-
     def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
-        lights = tuple(light for light in lights if self.secrets.now.lights(light.span))
         if (lights, arrows) != (self.lights, self.arrows):
             self.lights, self.arrows = lights, arrows
             self.lights_changed.emit()
@@ -370,7 +362,7 @@ class Session(Documents):
     def look_up(self, key: str, *, selects: bool = False) -> None:
         def begin() -> None:
             self.go_to_step(0)
-            if selects and not self.secrets.now:
+            if selects:
                 self.select_found(self)
 
         if self.shard is not None and key:
@@ -427,11 +419,11 @@ class Session(Documents):
         self.go_to_step(max(walk.step, 0))
 
     def go_to_step(self, number: int) -> None:
-        if not 0 <= number < self.walk.steps or self.secrets.now.hides_step(number):
+        if not 0 <= number < self.walk.steps or self.open_question.hides_step(number):
             return
         self.walk = replace(self.walk, step=number)
         self.step_changed.emit(self.walk)
-        if self.walk.span is not None and self.secrets.now.lights(self.walk.span):
+        if self.walk.span is not None:
             self.select_span(self.walk.span, self.walk, remember=False)
         else:
             # What was selected before is not what this step is about.

@@ -219,7 +219,7 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addActions([shards.new, breaking.actions.new, shards.convert])
+        file.addActions([shards.new, shards.convert])
         file.addMenu(diffing.menu)
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])

@@ -119,7 +119,7 @@ class ByteEditing(QObject):
     def _check_room(self, pieces: list[tuple[int, bytes]]) -> None:
         size = self._bytes.state.layout.size
         for start, data in pieces:
-            if start + len(data) > size and not (self._sandbox.on and self._sandbox.grows):
+            if start + len(data) > size:
                 raise UsageError(f"{plural(len(data), 'byte')} do not fit: only {size - start:,} left")
 
     def paste(self) -> None:

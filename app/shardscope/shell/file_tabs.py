@@ -84,7 +84,6 @@ class FileTabs(QTabBar):
         session.documents_changed.connect(self.refresh)
         session.source_trouble.connect(lambda _: self.refresh())
         session.index_changed.connect(lambda _: self.refresh())
-        session.secrets.changed.connect(self.refresh)
         session.jobs.added.connect(self._job_changed)
         session.jobs.changed.connect(self._job_changed)
 
@@ -130,12 +129,10 @@ class FileTabs(QTabBar):
         if document.unsaved or (document is self._session.document and self._session.unsaved):
             sign += "* "
             notes.append(self.tr("Unsaved changes"))
-        title = self._session.secrets.text(title)
         text = sign + cut_middle(shown(title), LONGEST_TITLE).replace("&", "&&")
-        where = self._session.secrets.text(shown(document.request.shown))
         if text != self.tabText(number):
             self.setTabText(number, text)
-        self.setTabToolTip(number, tip("\n".join([where, *notes])))
+        self.setTabToolTip(number, tip("\n".join([shown(document.request.shown), *notes])))
         # Signs are read out as words.
         self.setAccessibleTabName(number, ", ".join([shown(title), *notes]))
         button = self.tabButton(number, QTabBar.ButtonPosition.RightSide)

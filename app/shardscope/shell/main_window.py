@@ -361,7 +361,8 @@ class MainWindow(QMainWindow):
 
     def _make_learning(self) -> Teaching:
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
-        teaching.fill(self.actions_.learn, self.breaking.actions.missions, self.comparing)
+        teaching.fill(self.actions_.learn, self.breaking.actions.missions)
+        teaching.comparison_wanted.connect(self.comparing.show)
         return teaching
 
     def _make_tabs(self) -> None:
@@ -406,8 +407,7 @@ class MainWindow(QMainWindow):
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
-        session.secrets.changed.connect(self._name)
-        session.message.connect(lambda text: self.line.say_for_a_while(session.secrets.text(str(text))))
+        session.message.connect(lambda text: self.line.say_for_a_while(str(text)))
         session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
         self.settings.report_to(lambda text: self.notices.tell(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
@@ -434,7 +434,7 @@ class MainWindow(QMainWindow):
         self.panels.panel(Inspector).file.offer(
             (self.tr("Verify"), self.actions_.verify[Depth.CONTENT]),
             (self.tr("Extract all"), self.objects.actions_.extract_all),
-            (self.tr("Learn"), self.help.teaching.this_file),
+            (self.tr("Learn"), self.help.teaching.all),
         )
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
@@ -543,7 +543,6 @@ class MainWindow(QMainWindow):
         self._name()
         self._show_work(shard)
         if self.session.switching:
-            self.help.teaching.this_file.setEnabled(True)
             return
         if not is_fresh(self.session.uri):
             self.settings.add_recent(self.session.uri)
@@ -569,7 +568,7 @@ class MainWindow(QMainWindow):
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
         # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
-        name = shown(self.session.secrets.text(name)).replace("[*]", "[*][*]")
+        name = shown(name).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         self.line.tell_format(shard.title, shard.why)
 
@@ -673,7 +672,7 @@ class MainWindow(QMainWindow):
     def set_decimal_offsets(self, decimal: bool) -> None:
         self.settings.decimal_offsets = decimal
         set_decimal(decimal)
-        self.session.secrets.changed.emit()
+        self.session.notation_changed.emit()
 
     def zoom(self, *, larger: bool) -> None:
         self._set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))

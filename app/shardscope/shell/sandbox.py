@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
 
 from shardcore.model.number_words import plural
 from shardcore.operations.recover import Salvage
-from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
-from shardcore.teaching.build import building_options, new_file
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.error_words import failure
@@ -69,39 +66,15 @@ class SandboxShell(QObject):
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
         actions.switch.triggered.connect(self._show_panel)
         actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
-        actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
         self.salvaging = RecoverTask(session, window)
         self.salvaging.written.connect(self._salvaged)
         actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
         actions.save.triggered.connect(lambda _: self.ask_save())
-        actions.new.triggered.connect(lambda _: self.ask_new())
-        self._folders: list[TemporaryDirectory[str]] = []
 
     @property
     def stays(self) -> bool:
         request = self._session.request
         return (request.sandbox and not request.inside) or self.sandbox.leaving
-
-    # --- a new file ---
-
-    def ask_new(self) -> QInputDialog:
-        formats = {one.title: one.name for one in all_formats()}
-        dialog = QInputDialog(self._window)
-        dialog.setObjectName("newEmptyFileDialog")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(self.tr("New empty file in the sandbox"))
-        dialog.setLabelText(self.tr("Format of the file:"))
-        dialog.setComboBoxItems(list(formats))
-        dialog.textValueSelected.connect(lambda title: self.open_new(formats[title]))
-        dialog.open()
-        return dialog
-
-    def open_new(self, format: str) -> None:
-        self._folders.append(TemporaryDirectory(prefix="shardscope-new-", ignore_cleanup_errors=True))
-        path = new_file(format, Path(self._folders[-1].name))
-        request = OpenRequest(str(path), format=format, options=building_options(format), sandbox=True)
-        self._session.open_tab(request)
-        self._show()
 
     # --- menus ---
 
@@ -113,7 +86,7 @@ class SandboxShell(QObject):
         inside.addActions([actions.switch, actions.to_bits])
         bits = inside.addMenu(self.tr("Flip &one bit"))
         bits.addActions(list(reversed(actions.bits)))
-        inside.addActions([actions.overwrite, actions.cut, actions.cut_rest])
+        inside.addActions([actions.cut, actions.cut_rest])
         inside.addSeparator()
         inside.addActions([actions.undo, actions.redo, actions.start_over])
         inside.addSeparator()

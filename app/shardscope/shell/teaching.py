@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from shardcore.teaching.lessons.lesson import Lesson, Show
@@ -14,16 +15,18 @@ from shardcore.teaching.lessons.stage import StepTarget
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.trial import LessonTrial
-from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
 from shardscope.views.hex.drawing_place import DrawingPlace
 
 PANEL = "lessons"
+COMPARISON = "comparison"
+"""Name by which a lesson opens *Compare formats*."""
 
 
 class Teaching(QObject):
     refused = Signal(str)
+    comparison_wanted = Signal()
 
     def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
         super().__init__(parent)
@@ -31,11 +34,6 @@ class Teaching(QObject):
         self._panel = panels.panel(LessonPanel)
         self.all = QAction(self.tr("&Lessons"), self)
         self.all.triggered.connect(self.show)
-        self.this_file = QAction(self.tr("&Teach me this file"), self)
-        self.this_file.setShortcut(QKeySequence("Ctrl+Shift+L"))
-        self.this_file.triggered.connect(self._teach_file)
-        self.this_file.setEnabled(False)
-        session.closed.connect(lambda: self.this_file.setEnabled(False))
         self._brought, self._dismissed = False, False
         panels.by_name[PANEL].installEventFilter(self)
         self._fronts: list[str] = []
@@ -50,20 +48,16 @@ class Teaching(QObject):
         self._panel.player.wanted.connect(self._wanted)
         self._panel.player.began.connect(self._began)
         self._panel.player.left.connect(self._left)
-        self._panel.player.built.connect(panels.panel(SandboxPanel).sandbox.build)
         drawings.item_chosen.connect(self._panel.player.choose_item)
 
     @property
     def player(self) -> LessonPlayer:
         return self._panel.player
 
-    def fill(self, menu: QMenu, missions: QAction, comparing: QAction) -> None:
-        menu.addActions([self.all, self.this_file])
-        menu.addSeparator()
+    def fill(self, menu: QMenu, missions: QAction) -> None:
+        menu.addAction(self.all)
         menu.addAction(missions)
         missions.triggered.connect(lambda _=False: self.show_missions())
-        menu.addSeparator()
-        menu.addAction(comparing)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Close, QEvent.Type.Show):
@@ -115,7 +109,7 @@ class Teaching(QObject):
 
     def _try_here(self, lesson: Lesson) -> None:
         self._trying = None
-        self._panel.player.start(lesson, own=True, trying=True)
+        self._panel.player.start(replace(lesson, sample=""), trying=True)
 
     def _began(self) -> None:
         self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
@@ -139,17 +133,8 @@ class Teaching(QObject):
             self._brought = False
             self._drawings.hide()
 
-    def _teach_file(self) -> None:
-        shard = self._session.shard
-        if shard is None:
-            return
-        found = lessons_of(shard.format)
-        if found and (self._panel.player.lesson is None or self._panel.player.astray):
-            self._panel.begin(found[0], own=True)
-        self._panels.show(PANEL, focus=True)
 
     def opened(self, *, front: bool = True) -> None:
-        self.this_file.setEnabled(True)
         if self._refusal:
             self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet
         if self._trying is not None:
@@ -158,7 +143,9 @@ class Teaching(QObject):
             self._panels.show(PANEL)
 
     def _wanted(self, shown: StepTarget) -> None:
-        if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
+        if shown.kind is Show.PANEL and shown.name == COMPARISON:
+            self.comparison_wanted.emit()
+        elif shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
                 # They share a place; without the lesson nobody knows what is asked.

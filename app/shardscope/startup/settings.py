@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,8 +19,6 @@ from shardcore.writing.lock import real_path
 from shardcore.writing.temporary import write_small
 
 MAX_RECENT = 12
-MAX_LESSONS = 40
-"""Of so many lessons on files of the user the step is remembered."""
 
 THEMES = ("system", "light", "dark", "light-safe", "dark-safe", "dark-room")
 
@@ -85,10 +83,6 @@ def _pairs(value: object) -> list[tuple[str, str]]:
 
 def _step(value: object) -> int:
     return value if type(value) is int and 0 <= value < 10_000 else -1
-
-
-def _shown(value: object) -> frozenset[int]:
-    return frozenset(filter(lambda step: _step(step) >= 0, value)) if isinstance(value, list) else frozenset()
 
 
 class Settings:
@@ -213,33 +207,15 @@ class Settings:
         self._theme = ""
         self.set_value("theme", name)
 
-    def lesson_step(self, name: str, uri: str = "") -> int:
-        return self._lessons_on_files().get(_place(name, uri), -1) if uri else _step(self.value(f"lessons/{name}"))
+    def lesson_step(self, name: str) -> int:
+        return _step(self.value(f"lessons/{name}"))
 
-    def set_lesson_step(self, name: str, step: int, uri: str = "") -> None:
-        if not uri:
-            self.set_value(f"lessons/{name}", step)
-            return
-        place = _place(name, uri)
-        others = [[other, at] for other, at in self._lessons_on_files().items() if other != place]
-        self.set_value("lessons_on_files", [*others, [place, step]][-MAX_LESSONS:])
-
-    def _lessons_on_files(self) -> dict[str, int]:
-        found = self.value("lessons_on_files")
-        pairs = found if isinstance(found, list) else []
-        return {str(pair[0]): _step(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
+    def set_lesson_step(self, name: str, step: int) -> None:
+        self.set_value(f"lessons/{name}", step)
 
     def forget_lesson(self, name: str) -> None:
-        for kind in ("lessons", "lessons_done", "lessons_shown"):
+        for kind in ("lessons", "lessons_done"):
             self.set_value(f"{kind}/{name}", None)
-        kept = [[place, at] for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")]
-        self.set_value("lessons_on_files", kept)
-
-    def lesson_shown(self, name: str) -> frozenset[int]:
-        return _shown(self.value(f"lessons_shown/{name}"))
-
-    def set_lesson_shown(self, name: str, steps: Iterable[int]) -> None:
-        self.set_value(f"lessons_shown/{name}", sorted(steps))
 
     def is_lesson_done(self, name: str) -> bool:
         return _off(self.value(f"lessons_done/{name}"))
@@ -264,7 +240,3 @@ class Settings:
 
 def _first(name: str, names: list[str]) -> list[str]:
     return [name, *(other for other in names if other != name)][:MAX_RECENT]
-
-
-def _place(lesson: str, uri: str) -> str:
-    return f"{lesson} {shown_address(uri) if is_address(uri) else Path(uri).absolute()}"

@@ -15,7 +15,6 @@ from shardcore.model.differences import differing
 from shardcore.model.node import Children
 from shardcore.model.number_words import bits_text, plural
 from shardcore.model.text import shown, without_marks
-from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.sections import section_at
 from shardscope.session.session import Session
@@ -95,7 +94,7 @@ class NodeModel(QAbstractItemModel):
         self._round = 0
         self._open: list[_Opened] = []
         self.only_differing = False
-        session.secrets.changed.connect(self._write_again)
+        session.notation_changed.connect(self._write_again)
 
     def _write_again(self) -> None:
         self.layoutAboutToBeChanged.emit()
@@ -309,7 +308,7 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.DisplayRole:
                 return self._texts(index, node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
-                return tip(self._session.secrets.now.text(_tip_of(self._session.secrets.now.node(node))))
+                return tip(_tip_of(node))
             case Qt.ItemDataRole.AccessibleTextRole:
                 differs = ", page and practice differ" if node.differs and not index.column() else ""
                 return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
@@ -330,8 +329,6 @@ class NodeModel(QAbstractItemModel):
         return role.value if role is not None else ""
 
     def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str, str]:
-        secrets = self._session.secrets.now
-        node = secrets.node(node)
         name = shown(node_name(node) if index.internalId() else short_name(node.name))
         value = shown(grouped_value(node))
         if node.bits is not None:
@@ -339,9 +336,7 @@ class NodeModel(QAbstractItemModel):
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
             # A data set has no bytes of its own, and neither has a group of its files.
             return name, "", value, "", ""
-        start = secrets.text(offset_words(node.span.start), Aspect.OFFSET)
-        kind = _type_of(node) or self._role_of(index)
-        return name, kind, value, start, secrets.text(f"{node.span.size:,}", Aspect.SIZE)
+        return name, _type_of(node) or self._role_of(index), value, offset_words(node.span.start), f"{node.span.size:,}"
 
 
 def _type_of(node: Node) -> str:

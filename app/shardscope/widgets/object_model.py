@@ -15,7 +15,6 @@ from PySide6.QtGui import QFont
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.text import shown
-from shardcore.teaching.lessons.secrets import HIDDEN, Aspect
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
@@ -69,9 +68,6 @@ _COLUMNS = (
 )
 
 
-_ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE, "start": Aspect.OFFSET}
-
-
 @dataclass(frozen=True)
 class RowPage:
     columns: ObjectColumns
@@ -119,7 +115,7 @@ class ObjectModel(QAbstractTableModel):
         self.columns: tuple[ObjectColumn, ...] = _COLUMNS
         self.largest = 0
         self.requests = 0
-        session.secrets.changed.connect(self._write_again)
+        session.notation_changed.connect(self._write_again)
 
     def _write_again(self) -> None:
         self.layoutAboutToBeChanged.emit()
@@ -338,11 +334,8 @@ class ObjectModel(QAbstractTableModel):
         value = page.value(self._shard, (self._first + index.row()) % PAGE, column.name)
         if value is None or value == "":
             return "—"
-        if column.name == "key" and self._session.secrets.now.keys:
-            return HIDDEN
         number = offset_words if column.name == "start" else grouped_digits
-        text = number(value) if isinstance(value, int) else shown(value)
-        return self._session.secrets.now.text(text, _ASPECTS.get(column.name))
+        return number(value) if isinstance(value, int) else shown(value)
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:

@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
 from shardcore.model.text import shown
-from shardscope.session.secrets import OpenSecrets
 from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -22,7 +21,6 @@ class TableModel(QAbstractTableModel):
     titles: tuple[str, ...] = ()
     numbers: Collection[int] = ()
     things: Any = ()
-    secrets: OpenSecrets | None = None
 
     def text(self, row: int, column: int) -> str:
         raise NotImplementedError
@@ -32,10 +30,6 @@ class TableModel(QAbstractTableModel):
 
     def spoken(self, row: int, column: int) -> str | None:
         return None
-
-    def hide_answers(self, secrets: OpenSecrets) -> None:
-        self.secrets = secrets
-        secrets.changed.connect(self.change)
 
     def show_things(self, things: Sequence[Any]) -> None:
         self.beginResetModel()
@@ -67,18 +61,14 @@ class TableModel(QAbstractTableModel):
         row, column = index.row(), index.column()
         match role:
             case Roles.DisplayRole:
-                return shown(self._without_answers(self.text(row, column)))
+                return shown(self.text(row, column))
             case Roles.ToolTipRole:
-                return tip(self._without_answers(self.tip(row, column))) or None
+                return tip(self.tip(row, column)) or None
             case Roles.AccessibleTextRole:
-                spoken = self.spoken(row, column)
-                return spoken if spoken is None else self._without_answers(spoken)
+                return self.spoken(row, column)
             case Roles.TextAlignmentRole:
                 return self._side(column)
         return self.things[row] if role == THING_ROLE else None
-
-    def _without_answers(self, text: str) -> str:
-        return text if self.secrets is None else self.secrets.text(text)
 
     def _side(self, column: int) -> int | None:
         return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if column in self.numbers else None

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="bloscpack",
@@ -26,16 +26,7 @@ FORMAT = Format(
         single=True,
         settings=("checksum",),
         checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
-        dial=Dial(
-            "chunk_size",
-            "Uncompressed bytes of a chunk, which is the least that is read and decompressed.",
-            ("1K", "4K", "16K", "64K", "256K", "1M"),
-            "1M",
-        ),
-        # Level 2 of Blosc is zstd level 3, the default of the other formats, which do not shuffle.
-        codecs={"none": {"level": 0}, "zstd": {"codec": "zstd", "level": 2, "shuffle": "none"}},
-        usual_codec="blosclz",
-        without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},
+        uncompressed={"level": 0},
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
     options=(
@@ -134,6 +125,5 @@ FORMAT = Format(
         "header.typesize": Detail("typesize", unit="byte"),
         "header.chunk_size": Detail("chunk size", unit="byte"),
     },
-    peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="des",
@@ -27,12 +27,7 @@ FORMAT = Format(
         members=("*.des", "*.meta"),
         settings=("sidecar",),
         checksum=lazily("shardcore.formats.des.writer:checksum_of"),
-        dial=Dial("codec", "Codec of each content.", ("none", "lz4", "zstd"), "none"),
-        codecs={"none": {"codec": "none"}, "zstd": {"codec": "zstd", "level": 3}},
-        usual_codec="none",
-        without={
-            "append": Without(Instead.BESIDE, "A written shard is never changed: new objects go into its next part."),
-        },
+        uncompressed={"codec": "none"},
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
@@ -131,6 +126,5 @@ FORMAT = Format(
         "flags": Detail(),
     },
     summary={"dataset.n_bits": Detail("routing", "{} bits of the uid's number")},
-    peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="mdb",
@@ -25,20 +25,7 @@ FORMAT = Format(
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
         settings=("expiry",),
         checksum=lambda _: "blake3",
-        dial=Dial(
-            "form",
-            "full has lookup tables; without them a reader searches the whole shard.",
-            ("full", "minimal", "upload"),
-            "full",
-        ),
-        codecs={"none": {"compression": "none"}},
-        usual_codec="auto: none, lz4 or bg4",
-        without={
-            "append": Without(Instead.BESIDE, "A new shard and a xorb with the new chunks are added beside it."),
-            "delete": Without(
-                Instead.REWRITE, "The shard is rewritten without the file; its chunks stay in their xorbs."
-            ),
-        },
+        uncompressed={"compression": "none"},
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
@@ -111,6 +98,5 @@ FORMAT = Format(
         "footer.materialized_bytes": Detail("file contents", unit="byte"),
         "footer.stored_bytes": Detail("in xorbs", unit="byte"),
     },
-    peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="neuroglancer",
@@ -32,22 +32,15 @@ FORMAT = Format(
         gather=lazily("shardcore.formats.neuroglancer.inputs:gather"),
         converted="number",
         inherited=lazily("shardcore.formats.neuroglancer.info_writer:inherited"),
-        dial=Dial(
-            "minishard_bits",
-            "Number of minishards per shard as a power of 2; each has its own index.",
-            tuple(map(str, range(11))),
-            "4",
-            lazily("shardcore.formats.neuroglancer.suggest_spec:with_minishards"),
-        ),
-        codecs={"none": {"spec": {"data_encoding": "raw"}}},
-        usual_codec="gzip",
-        without={
-            "append": Without(
-                Instead.REWRITE, "An index stores offsets as running sums, so adding a value rewrites the shard."
-            ),
-            "delete": Without(
-                Instead.REWRITE, "An index stores offsets as running sums, so removing a value rewrites the shard."
-            ),
+        uncompressed={
+            "spec": {
+                "@type": "neuroglancer_uint64_sharded_v1",
+                "preshift_bits": 0,
+                "hash": "murmurhash3_x86_128",
+                "minishard_bits": 4,
+                "shard_bits": 0,
+                "data_encoding": "raw",
+            }
         },
     ),
     options=(
@@ -129,6 +122,5 @@ FORMAT = Format(
         "spec.data_encoding": Detail("encoding", "{}; minishard index {spec_minishard_index_encoding}"),
         "dataset.key_spaces": Detail("key spaces"),
     },
-    peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shardcore.formats.neuroglancer.morton import check_grid
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
@@ -58,11 +57,6 @@ def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
         f"whose index is then within 32 KiB, and a shard index of {spec.index_size:,} bytes"
     )
     return Suggestion(spec, why)
-
-
-def with_minishards(bits: str) -> dict[str, Any]:
-    spec = ShardingSpec(0, MURMUR, int(bits), 0, "gzip", "gzip")
-    return {"spec": spec.to_json()}
 
 
 def for_grid(grid: Sequence[int], chunk_bytes: int, *, data_encoding: str, single: bool) -> Suggestion:

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Detail, Format, lazily
-from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="swh",
@@ -22,11 +22,6 @@ FORMAT = Format(
         key_form="64 hex digits",
         check_key=lazily("shardcore.formats.swh.objects:checked_key"),
         converted="sha256",
-        without={
-            "append": Without(
-                Instead.REWRITE, "The hash function is built over all keys: with one more key, all slots change."
-            )
-        },
     ),
     edits={
         "delete": lazily("shardcore.formats.swh.edits:delete"),
@@ -55,6 +50,5 @@ FORMAT = Format(
         "hash_function.hash_name": Detail("hash", "CHD over {}, seed {hash_function_seed}"),
         "hash_function.table_size": Detail("slots", "{:,}"),
     },
-    peers=lazily("shardcore.formats.swh.other_readers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

@@ -87,7 +87,6 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
 def _buckets(file: SwhFile, progress: Progress) -> Load:
     """Count the keys per bucket; reads the index and hashes all live keys."""
     parts, geometry = file.hash_parts(), file.geometry
-    signed = file.is_signed(file.source)
     counts = np.zeros(parts.buckets, np.int64)
     at_once = WINDOW // SLOT.size
     for first in range(0, geometry.slots, at_once):
@@ -95,7 +94,7 @@ def _buckets(file: SwhFile, progress: Progress) -> Load:
         rows = read_slots(file.source, geometry, first, min(first + at_once, geometry.slots))
         keys = rows["key"][geometry.states(rows["offset"]) == State.LIVE]
         if len(keys):
-            a, _, _ = chd.jenkins(np.ascontiguousarray(keys), parts.seed, signed)
+            a, _, _ = chd.jenkins(np.ascontiguousarray(keys), parts.seed)
             counts += counts_of(a % np.uint32(parts.buckets), parts.buckets)
     progress(geometry.slots, geometry.slots)
     return Load(

@@ -43,14 +43,14 @@ class Round(NamedTuple):
     mixed: Triple
 
 
-def key_words(key: bytes, signed: bool = False) -> tuple[int, ...]:
+def key_words(key: bytes) -> tuple[int, ...]:
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
-    return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE), signed)[:, 0])
+    return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE))[:, 0])
 
 
-def jenkins_rounds(key: bytes, seed: int, signed: bool = False) -> tuple[Round, Round, Round]:
-    words = key_words(key, signed)
+def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
+    words = key_words(key)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
     for addends in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
@@ -79,7 +79,7 @@ def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
     return state[0], state[1], state[2]
 
 
-def _words(keys: U8, signed: bool) -> U32:
+def _words(keys: U8, signed: bool = False) -> U32:
     words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
     if signed:
         # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.

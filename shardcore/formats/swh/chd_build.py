@@ -100,7 +100,7 @@ def find_duplicate(keys: U8) -> tuple[int, int] | None:
 
 
 def build(
-    keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, signed: bool = False, progress: Progress | None = None
+    keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None
 ) -> Function:
     """Build the function for a set of keys (§4).
 
@@ -117,15 +117,15 @@ def build(
     buckets, slots = table_sizes(total)
     displacements = np.zeros(buckets, np.uint32)
     if not total:
-        return Function(0, slots, displacements, signed)
+        return Function(0, slots, displacements)
     tried = 0
     for seed in itertools.islice(_counting_from(seeds), MAX_SEEDS):
         tried += 1
         try:
-            _place_all(_groups(keys, seed, signed, buckets, slots), slots, displacements, total, progress)
+            _place_all(_groups(keys, seed, buckets, slots), slots, displacements, total, progress)
         except _Inseparable:
             continue
-        return Function(seed, slots, displacements, signed)
+        return Function(seed, slots, displacements)
     raise ShardError(
         f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}; is a key there twice?"
     )
@@ -160,8 +160,8 @@ class _BucketGroup:
         self.steps = self.steps.compress(chosen, axis=1)
 
 
-def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_BucketGroup]:
-    g, f, h = place(*jenkins(keys, seed, signed), buckets, slots)
+def _groups(keys: U8, seed: int, buckets: int, slots: int) -> list[_BucketGroup]:
+    g, f, h = place(*jenkins(keys, seed), buckets, slots)
     # Bucket and index in one number: `sort` then gives a stable order, faster than `argsort`.
     order = (np.sort((g.astype(np.uint64) << np.uint64(32)) | np.arange(len(g), dtype=np.uint64)) & _LOW).astype(
         np.int64

@@ -132,8 +132,8 @@ def displacements(source: Source, parts: HashParts, places: Sequence[Displacemen
     return found
 
 
-def slot_of_key(source: Source, parts: HashParts, key: bytes, *, signed: bool) -> int:
-    hashed = chd.jenkins_rounds(key, parts.seed, signed)[-1].mixed
+def slot_of_key(source: Source, parts: HashParts, key: bytes) -> int:
+    hashed = chd.jenkins_rounds(key, parts.seed)[-1].mixed
     bucket, first, step = chd.place_one(hashed, parts.buckets, parts.slots)
     displacement, _ = single_displacement(source, parts, bucket_place(source, parts, bucket))
     return chd.slot_one(first, step, displacement, parts.slots)

@@ -30,16 +30,16 @@ from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.wrapped import KeptSource
 
 SAMPLE_SLOTS = 200
-"""Slots in which live keys are sought at once, to report the dialect of the hash."""
+"""Slots in which live keys are sought at once, to check the hash function."""
 
 SAMPLE_KEYS = 16
-"""Live keys that are hashed at most to report it."""
+"""Live keys that are hashed at most to check it."""
 
 FEW_KEYS = 2
 """So few keys that do not hash to their slots may all be damaged."""
 
 CERTAIN = 10_000
-"""Keys that hash to their slots report the dialect when chance would do the same less than once in so many shards."""
+"""Keys that hash to their slots prove the function when chance would do the same less than once in so many shards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class SwhFile:
         self.geometry = SwhGeometry.of(header)
         hash_stop = parts.stop if parts is not None else source.size
         self.sections, _ = tile(sections_of(header, hash_stop, source.size), source.size)
-        self.signed: bool | None = None
+        self.fits = False
         self.misfit: FormatError | None = None
         whole = parts is not None and parts.stop - parts.start <= len(window)
         self._section = window[: parts.stop - parts.start] if parts is not None and whole else None
@@ -137,40 +137,26 @@ class SwhFile:
     def function(self) -> WholeFunction:
         return self._function.get(self._read_function)
 
-    def slots_of(self, keys: NDArray[np.uint8], *, signed: bool) -> NDArray[np.int64]:
+    def slots_of(self, keys: NDArray[np.uint8], *, signed: bool = False) -> NDArray[np.int64]:
         parts = self.hash_parts()
         function = chd.Function(parts.seed, parts.slots, self.function().decoded.displacements, signed)
         return function.slots_of(keys)
 
-    def is_signed(self, source: Source) -> bool:
-        if self.signed is None:
-            self.signed = self._sampled_dialect(source)
-        return self.signed
-
-    def _sampled_dialect(self, source: Source) -> bool:
-        parts = self.hash_parts()
-        plain, other, neither = 0, 0, 0
+    def check_function(self, source: Source) -> None:
+        """Compare a few live keys with their slots, once; set `misfit` where the hash function does not fit them."""
+        if self.fits:
+            return
+        self.fits = True
+        parts, agree, others = self.hash_parts(), 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
-            hashes = self.hash_source(source)
-            # For remote files each slot costs several requests: the other dialect is tried where the usual one fails.
-            usual = slot == slot_of_key(hashes, parts, key, signed=False)
-            signed = not usual and slot == slot_of_key(hashes, parts, key, signed=True)
-            plain += usual
-            other += signed
-            neither += not usual and not signed
-            if plain and is_certain(plain, parts.slots):
-                return False
-            # One damaged key may fall into its slot by chance: a second one has to agree, where there is one.
-            if other > 1 and is_certain(other, parts.slots) and fits(other, plain + neither):
-                return True
-        if fits(other, plain + neither):
-            return True
+            same = slot == slot_of_key(self.hash_source(source), parts, key)
+            agree += same
+            others += not same
+            if agree and is_certain(agree, parts.slots):
+                return
         # A few damaged keys are not the function's fault.
-        hashed = plain + other + neither
-        if hashed > FEW_KEYS and not 2 * plain > hashed:
-            self.misfit = self.misfit_of(hashed - plain, hashed)
-        # Where no key tells, it is the dialect that all writers use, and the slots are not searched again.
-        return False
+        if agree + others > FEW_KEYS and others >= agree:
+            self.misfit = self.misfit_of(others, agree + others)
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
         span = Span("", self.hash_parts().start, self.hash_parts().stop)
@@ -205,21 +191,20 @@ class SwhFile:
         kept = self.geometry.slots - len(self._last) // SLOT.size
         for first in range(0, min(kept, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
             last = min(first + SAMPLE_SLOTS, kept)
-            yield from self._telling(read_slots(source, self.geometry, first, last), first)[:SAMPLE_KEYS]
+            yield from self._live(read_slots(source, self.geometry, first, last), first)[:SAMPLE_KEYS]
 
     @cached_property
     def last_keys(self) -> list[tuple[int, bytes]]:
         count = len(self._last) // SLOT.size
-        return self._telling(SLOT.read(self._last, count=count), self.geometry.slots - count)
+        return self._live(SLOT.read(self._last, count=count), self.geometry.slots - count)
 
-    def _telling(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
-        live = self.geometry.states(rows["offset"]) == State.LIVE
-        differs = (rows["key"] >= 0x80).any(axis=1)
-        return [(first + at, rows["key"][at].tobytes()) for at in np.flatnonzero(live & differs).tolist()]
+    def _live(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
+        live = np.flatnonzero(self.geometry.states(rows["offset"]) == State.LIVE)
+        return [(first + at, rows["key"][at].tobytes()) for at in live.tolist()]
 
     def companion(self, bucket: int) -> Companion | None:
         parts = self.hash_parts()
-        if self.signed is not None or self._section is not None or not is_certain(1, parts.slots):
+        if self.fits or self._section is not None or not is_certain(1, parts.slots):
             return None
         best = min(self._companions, key=lambda one: abs(one.bucket - bucket), default=None)
         if best is None or (apart := together(parts, best.bucket, bucket)) is None:
@@ -229,20 +214,16 @@ class SwhFile:
     def hear(self, companion: Companion, displacement: int) -> None:
         slots = self.hash_parts().slots
         if chd.slot_one(companion.first, companion.step, displacement, slots) == companion.slot:
-            self.signed = False
+            self.fits = True
 
     @cached_property
     def _companions(self) -> list[Companion]:
         parts = self.hash_parts()
         placed = [
-            (slot, chd.place_one(chd.jenkins_rounds(key, parts.seed, False)[-1].mixed, parts.buckets, parts.slots))
+            (slot, chd.place_one(chd.jenkins_rounds(key, parts.seed)[-1].mixed, parts.buckets, parts.slots))
             for slot, key in self.last_keys
         ]
         return [Companion(slot, *place) for slot, place in placed]
-
-
-def fits(agree: int, strangers: int) -> bool:
-    return agree > 0 and 10 * strangers <= agree
 
 
 def is_certain(agree: int, slots: int) -> bool:

@@ -64,11 +64,10 @@ class SwhHashing:
         geometry = self.file.geometry
         return geometry.declared <= HASHED_KEYS and geometry.slots <= _MOST_SLOTS
 
-    def hashed(self, key: bytes, *, found: bool = False) -> Hashed:
+    def hashed(self, key: bytes) -> Hashed:
         file = self.file
         parts = file.hash_parts()
-        signed = file.signed is True if found else file.is_signed(file.source)
-        rounds = chd.jenkins_rounds(key, parts.seed, signed)
+        rounds = chd.jenkins_rounds(key, parts.seed)
         bucket, first, step = chd.place_one(rounds[-1].mixed, parts.buckets, parts.slots)
         source = file.hash_source(file.source)
         place = bucket_place(source, parts, bucket)
@@ -107,7 +106,7 @@ class SwhHashing:
         rows = read_slots(file.source, geometry, 0, geometry.slots)
         slots = np.flatnonzero(geometry.states(rows["offset"]) == State.LIVE).astype(np.int64)
         keys = np.ascontiguousarray(rows["key"][slots]).view(np.uint8).reshape(-1, chd.KEY_SIZE)
-        hashed = chd.jenkins(keys, parts.seed, file.is_signed(file.source))
+        hashed = chd.jenkins(keys, parts.seed)
         buckets, firsts, steps = chd.place(*hashed, parts.buckets, parts.slots)
         holder = np.full(geometry.slots, -1, np.int64)
         holder[slots] = np.arange(len(slots))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shardcore.formats.swh.hash_data import Hashed, SwhHashing
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.shards.cache import Once
-from shardcore.shards.trace import FOUND, Trace
+from shardcore.shards.trace import Trace
 
 
 class KeyedScene:
@@ -37,7 +37,6 @@ class KeyedScene:
 
     def _hash(self) -> Hashed | None:
         if self._trace is not None:
-            found = self._trace.outcome == FOUND
-            return self.hashing.hashed(key_bytes(self._trace.key), found=found)
+            return self.hashing.hashed(key_bytes(self._trace.key))
         key = self.hashing.first_key()
         return None if key is None else self.hashing.hashed(key)

@@ -110,19 +110,10 @@ class SwhLookup:
             shown=(Fields(HEADER, 0, self._file.header),),
         )
         self._tell_start(key, look)
-        known = self._file.signed
-        slot, beyond = self._slot_of(key, source, look, signed=known is True)
+        slot, beyond = self._slot_of(key, source, look)
         row = self._read_slot(slot, source)
-        if row["key"] != key.digest and known is None and self._file.is_signed(source):
-            look.step(
-                "Another dialect",
-                "The keys of this shard do not hash to their slots; they do if key bytes count as signed, as in an old "
-                "version of the hash library. Once more with that rule. Current readers do not find this key.",
-                why="A hash proves nothing when the writer used another rule: both sides have to agree on it.",
-                inputs=(geometry.key_span(slot),),
-            )
-            slot, _ = self._slot_of(key, source, look, signed=True)
-            row = self._read_slot(slot, source)
+        if row["key"] != key.digest:
+            self._file.check_function(source)
         if row["key"] != key.digest and self._file.misfit is not None:
             # An empty or foreign slot proves nothing then.
             raise self._file.misfit
@@ -141,13 +132,15 @@ class SwhLookup:
         except ValueError:
             wanted = np.frombuffer(b"".join(key_bytes(text) for text in texts), np.uint8).reshape(-1, 32)
         source = self._file.source
-        rows = self._file.slots_of(wanted, signed=self._file.is_signed(source))
+        rows = self._file.slots_of(wanted)
         slots = read_slots_at(source, self._geometry, rows)
         live = self._geometry.states(slots["offset"]) == State.LIVE
         equal = (slots["key"].reshape(-1, 32).view("<u8") == np.ascontiguousarray(wanted).view("<u8")).all(axis=1)
         found = live & equal
-        if self._file.misfit is not None and not found.all():
-            raise self._file.misfit
+        if not found.all():
+            self._file.check_function(source)
+            if self._file.misfit is not None:
+                raise self._file.misfit
         return np.where(found, rows, -1)
 
     @property
@@ -180,10 +173,10 @@ class SwhLookup:
             seed=parts.seed,
         )
 
-    def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> tuple[int, int]:
+    def _slot_of(self, key: SwhKey, source: Source, look: Look) -> tuple[int, int]:
         parts = self._file.hash_parts()
         tail = parts.stop - HASH_TAIL.size
-        bucket, first, step = chd.place_one(self._hashed(key, look, signed=signed), parts.buckets, parts.slots)
+        bucket, first, step = chd.place_one(self._hashed(key, look), parts.buckets, parts.slots)
         look.step(
             "Bucket, first slot, step",
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
@@ -217,8 +210,8 @@ class SwhLookup:
         )
         return slot, beyond
 
-    def _hashed(self, key: SwhKey, look: Look, *, signed: bool) -> chd.Triple:
-        rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed, signed)
+    def _hashed(self, key: SwhKey, look: Look) -> chd.Triple:
+        rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed)
         if look.recording:
             values: dict[str, Any] = {}
             for number, one in enumerate(rounds, 1):
@@ -288,7 +281,7 @@ class SwhLookup:
                 span=geometry.slot_span(other),
             )
         keys = np.frombuffer(stored, np.uint8).reshape(1, 32)
-        if state is not State.UNUSED and self._file.slots_of(keys, signed=self._file.signed is True)[0] != slot:
+        if state is not State.UNUSED and self._file.slots_of(keys)[0] != slot:
             return FormatError(
                 f"{what}, which is damaged: the key in it does not hash to it, so it may have been this one", span=span
             )

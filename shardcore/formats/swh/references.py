@@ -28,7 +28,7 @@ def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
         return
     try:
         parts, hashes = file.hash_parts(), file.hash_source(file.source)
-        mixed = chd.jenkins_rounds(row["key"], parts.seed, file.is_signed(file.source))[-1].mixed
+        mixed = chd.jenkins_rounds(row["key"], parts.seed)[-1].mixed
         bucket, start, step = chd.place_one(mixed, parts.buckets, parts.slots)
         displacement, place = single_displacement(hashes, parts, bucket_place(hashes, parts, bucket))
     except FormatError:

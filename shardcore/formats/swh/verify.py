@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_build import find_duplicate
-from shardcore.formats.swh.file import FEW_KEYS, SwhFile, fits, is_certain
+from shardcore.formats.swh.file import FEW_KEYS, SwhFile, is_certain
 from shardcore.formats.swh.layout import OBJECT, SLOT, field_span
 from shardcore.formats.swh.slots import WINDOW, order_by_offset, read_slots
 from shardcore.model.finding import Depth, Findings, Report
@@ -177,19 +177,18 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
         findings.error("swh.select-directory", place, message)
     if not len(slots):
         return
-    missed = np.flatnonzero(file.slots_of(keys, signed=False) != slots)
+    missed = np.flatnonzero(file.slots_of(keys) != slots)
     if len(missed) > max(FEW_KEYS, len(slots) // 2):
-        strangers = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
-        agree = len(slots) - len(strangers)
-        file.signed = fits(agree, len(strangers)) and is_certain(agree, file.parts.slots)
-        if not file.signed:
-            # One finding for the function instead of one per key.
-            file.misfit = file.misfit_of(len(missed), len(slots))
+        mismatches = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
+        agree = len(slots) - len(mismatches)
+        # One finding for the function instead of one per key.
+        file.misfit = file.misfit_of(len(missed), len(slots))
+        if not (10 * len(mismatches) <= agree and is_certain(agree, file.parts.slots)):
             findings.error("swh.hash-misfit", file.misfit.span, file.misfit.message)
             return
-        message = "keys are hashed with signed bytes, as by an old version of the library: current readers miss them"
+        message = "keys are hashed with signed bytes, as by an old version of the library: readers do not find them"
         findings.error("swh.signed-dialect", Span("", file.parts.start, file.parts.stop), message)
-        missed = strangers
+        missed = mismatches
     for at in missed.tolist():
         slot = int(slots[at])
         key = keys[at].tobytes().hex()

@@ -2,7 +2,7 @@
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
-from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
+from shardcore.writing.declaration import KeyRule, Writes
 
 FORMAT = Format(
     name="xorb",
@@ -18,15 +18,7 @@ FORMAT = Format(
         cannot="It stores chunks only, no files and no names: at most 8,192 chunks and 64 MiB.",
         keys=KeyRule.NONE,
         checksum=lambda _: "blake3",
-        dial=Dial("compression", "Compression of each chunk.", ("none", "lz4", "bg4", "auto"), "auto"),
-        codecs={"none": {"compression": "none"}},
-        usual_codec="auto: none, lz4 or bg4",
-        without={
-            "append": Without(
-                Instead.BESIDE, "A xorb is named by the hash of its chunks, so new chunks go into a new xorb."
-            ),
-            "delete": Without(Instead.NEVER, "Shards refer to chunks by number, so none can be removed."),
-        },
+        uncompressed={"compression": "none"},
     ),
     options=(
         Option(
@@ -46,6 +38,5 @@ FORMAT = Format(
         ),
         Option("chunks", OptionType.JSON, "Uncompressed sizes of the content's chunks, in bytes.", OptionPurpose.FACT),
     ),
-    peers=lazily("shardcore.formats.xorb.other_readers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

@@ -136,12 +136,6 @@ class Upload:
                 text = started.isoformat(timespec="seconds") if hasattr(started, "isoformat") else ""
                 yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], text)
 
-    def stored_bytes(self, upload: UnfinishedUpload) -> int:
-        given, size = {"UploadId": upload.upload_id, "Key": upload.address.path}, 0
-        for page in self._pages(upload.address, "list_parts", {"PartNumberMarker": "NextPartNumberMarker"}, **given):
-            size += sum(int(each["Size"]) for each in page.get("Parts", ()))
-        return size
-
     def abort(self, upload: UnfinishedUpload) -> None:
         """Remove the parts of an unfinished upload; does nothing if it has ended."""
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)

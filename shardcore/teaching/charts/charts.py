@@ -1,9 +1,10 @@
-"""Charts as data: bins along an axis, the content in each, and what each leads to. At most 4,000 bins."""
+"""Charts as data: bins along an axis and a value per bin, at most 4,000 bins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,11 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import Objects, State
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import Progress, no_progress
-from shardcore.teaching.charts.entropy import Entropy, highest_bits
 
 MOST_BINS = 4000
-"""Bins of a chart."""
 
 FEW_PLACES = 400
-"""Up to so many places of a load are shown one by one at first; of more, how many hold how many."""
+"""Up to this number, places are shown one by one at first; above it, their distribution."""
 
 _STEP = 1 << 18
 _FEW_OCTAVES = 4
@@ -29,9 +28,8 @@ I64 = NDArray[np.int64]
 
 class AxisScale(Enum):
     LINEAR = "linear"
-    OFFSETS = "offsets"
     SIZES = "sizes"
-    """Bytes, by powers of two; 0 has a place of its own."""
+    """Bytes, by powers of two; 0 is separate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,10 +44,20 @@ class Chart:
     scale: AxisScale = AxisScale.LINEAR
     ideal: F64 | None = None
     ideal_name: str = ""
-    most: float = 0.0
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {one: getattr(self, one) for one in ("name", "title", "note", "x", "y")}
+        found |= {"edges": _numbers(self.edges), "values": _numbers(self.values)}
+        if self.ideal is not None:
+            found |= {"ideal": _numbers(self.ideal), "ideal_name": self.ideal_name}
+        return found
+
+
+def _numbers(values: F64 | I64) -> list[float]:
+    return [int(value) if value == int(value) else round(value, 6) for value in values.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +77,7 @@ class Sizes:
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
+        """Return a histogram; sizes are stored sizes where no uncompressed size is known."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
         note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
@@ -93,6 +102,7 @@ _WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
 
 
 def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
+    """Count the objects of one kind by size; an unknown `kind` is replaced by the first one."""
     parts = []
     total = len(objects)
     for first in range(0, total, _STEP):
@@ -129,11 +139,13 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
 
 
 def _exact_sum(values: I64) -> int:
+    """Return the sum as a Python integer: int64 would overflow."""
     low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
     return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
+    """Return edges of bins by powers of two, finer for more objects; 0 has a bin of its own."""
     first = max(least, 1).bit_length() - 1 if least else 0
     octaves = max(largest, 1).bit_length()
     steps = 1 if count < 200 else 2 if count < 20_000 else 4
@@ -151,41 +163,16 @@ def size_edges(least: int, largest: int, count: int) -> I64:
     return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
 
 
-def entropy_chart(entropy: Entropy) -> Chart:
-    known = entropy.bits[~np.isnan(entropy.bits)]
-    mean = f" Mean: {known.mean():.2f} bits per byte." if len(known) else ""
-    if entropy.whole:
-        note = f"All {plural(entropy.size, 'byte')} were counted.{mean}"
-    else:
-        windows = int((entropy.seen > 0).sum())
-        note = (
-            f"A sample: {plural(entropy.looked_at, 'byte')} in {plural(windows, 'window')}, "
-            f"of {plural(entropy.size, 'byte')}.{mean}"
-        )
-    if len(known):
-        seen = int(np.median(entropy.seen[entropy.seen > 0]))
-        note += f" In windows of {plural(seen, 'byte')}, random or compressed bytes reach {highest_bits(seen):.1f} bits"
-        note += ", one byte repeated 0."
-    return Chart(
-        "entropy",
-        "Entropy along the file",
-        note,
-        "offset (bytes)",
-        "bits per byte",
-        entropy.edges,
-        entropy.bits,
-        AxisScale.OFFSETS,
-        most=8.0,
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedLoad:
+    """Chart of a load, and the first place of each bin (one more than bins)."""
+
     chart: Chart
     bounds: I64
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
+    """Put neighbouring places together so that there are at most `most` bins; the value of a bin is the mean."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -218,6 +205,7 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
+    """Return the number of places per number of objects, beside the binomial distribution; None without a hash."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

@@ -1,20 +1,14 @@
-"""One format in a comparison: objects packed in memory by its writer, looked up, changed and verified, and counted."""
+"""One format in a comparison: objects packed in memory by its writer, uncompressed, and looked up cold."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from enum import Enum
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.byte_shares import Use
-from shardcore.model.finding import Depth
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.operations.cold_cost import cold_trace
@@ -24,43 +18,24 @@ from shardcore.progress import check_stopped
 from shardcore.shards.format import Format
 from shardcore.shards.opening import create_in
 from shardcore.shards.opening import open as open_shard
-from shardcore.shards.registry import format_of, writes_of
+from shardcore.shards.registry import all_formats, format_of, writes_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
-from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesFolder
 from shardcore.teaching.comparison.contents import ComparedObject
-from shardcore.writing.declaration import Instead, KeyRule, Writes
-from shardcore.writing.edit_options import APPEND, VERBS, EditSubject, Verb, compute_edit
-from shardcore.writing.in_place import Edit, Rewrite
+from shardcore.writing.declaration import KeyRule, Writes
 from shardcore.writing.memory import MemoryOutput
 from shardcore.writing.plan import Plan, PlannedFile
 
 Options = Mapping[str, Any]
 
-ACTIONS = ("append", "delete", "verify")
-
-USUAL = "usual"
-CODECS = ("none", "zstd", USUAL)
-"""Codecs by which all formats store contents, as far as they have them; `usual` is the default codec of each."""
-
 ROUND_TRIP_MS, BYTES_PER_MS = 50.0, 12_500
-"""Time of a round trip in the timeline: milliseconds of waiting, then so many bytes a millisecond (100 Mbit/s)."""
+"""Timeline: latency of a round trip in milliseconds, and bytes per millisecond (100 Mbit/s)."""
 
 MOST_PIECES = 14
-"""Sections that are reported apart; where there are more, those of one name are one."""
+"""Sections that are shown separately; of more, those of one name are joined."""
 
 LOOKED_UP = 3
-"""Objects that are looked up, each from a cold start; the one in the middle of their costs counts."""
-
-PACKED_AGAIN = 100
-"""Up to so many objects are packed again where adding or deleting one rewrites the file."""
-
-FILES_VERIFIED = 40
-"""Of more files than these some are verified, and the cost of all follows from theirs."""
-
-_THEN = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
-"""Time of deletions: not that of a clock, so that the same is counted each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +49,8 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class LookupTrip:
+    """One round trip: ranges that are requested together."""
+
     opening: bool
     ranges: tuple[Span, ...]
 
@@ -101,47 +78,18 @@ class Lookup:
         return sum(trip.milliseconds for trip in self.trips)
 
 
-class How(Enum):
-    IN_PLACE = "in place"
-    """Bytes of the file change."""
-    BESIDE = "beside"
-    """The file stays; a small one beside it changes, or a new one is written."""
-    REWRITE = "rewrite"
-    """The whole file is rewritten."""
-    REMOVE = "remove"
-    """A file is removed."""
-    READ = "read"
-    """Nothing changes."""
-    NEVER = "never"
-    """It is not possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActionCost:
-    how: How
-    written: int = 0
-    read: int | None = None
-    what: str = ""
-    exact: bool = True
-
-
 @dataclass(frozen=True, slots=True)
 class FormatRow:
     format: str
     title: str
     cannot: str = ""
     purpose: str = ""
-    dial: str = ""
-    value: str = ""
     content: int = 0
-    objects: int = 0
     files: int = 0
     pieces: tuple[SectionShare, ...] = ()
     lookup: Lookup | None = None
-    costs: Mapping[str, ActionCost] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     error: str = ""
-    codec: str = ""
 
     @property
     def size(self) -> int:
@@ -155,24 +103,11 @@ class FormatRow:
     def share(self) -> float:
         return self.overhead / self.content if self.content else 0.0
 
-    @property
-    def stored(self) -> int:
-        return self._bytes_of(SectionRole.DATA)
-
-    @property
-    def padding(self) -> int:
-        return self._bytes_of(SectionRole.PADDING)
-
-    @property
-    def structure(self) -> int:
-        return self.size - self.stored - self.padding
-
-    def _bytes_of(self, role: SectionRole) -> int:
-        return sum(piece.size for piece in self.pieces if piece.role is role)
-
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
+    """Objects packed in memory by the writer of a format; `name` is empty where each object is a file."""
+
     format: Format
     name: str
     files: Mapping[str, bytes]
@@ -189,75 +124,62 @@ class PackedFormat:
         return open_shard(source, format=self.format.name, jobs=1, **self.opening)
 
 
-def blank(format: str, options: Options, codec: str = USUAL) -> FormatRow:
+def compared_formats() -> tuple[str, ...]:
+    return tuple(one.name for one in all_formats() if one.writes is not None)
+
+
+def blank(format: str) -> FormatRow:
     found = format_of(format)
     writes = writes_of(found)
-    row = FormatRow(format, found.title, writes.cannot, writes.purpose, codec=codec_text(format, codec, options))
-    if (dial := writes.dial) is None:
-        return row
-    value = with_codec(format, codec, options).get(dial.name, dial.usual)
-    return replace(row, dial=dial.name, value=str(value))
+    return FormatRow(format, found.title, writes.cannot, writes.purpose)
 
 
-def with_codec(format: str, codec: str, options: Options) -> dict[str, Any]:
-    writes = writes_of(format_of(format))
-    dial, added = writes.dial, dict(_codec_options(writes, codec))
-    for name, value in added.items():
-        if isinstance(value, Mapping) and dial is not None:
-            added[name] = {**dial.options_for(str(options.get(dial.name, dial.usual)))[name], **value}
-    return {**added, **options}
-
-
-def _codec_options(writes: Writes, codec: str) -> Options:
-    return {} if codec == USUAL else writes.codecs.get(codec, writes.codecs.get("none", {}))
-
-
-def codec_text(format: str, codec: str, options: Options) -> str:
-    writes = writes_of(format_of(format))
-    if not writes.codecs:
-        return "not compressed by the format"
-    chosen = {name for one in writes.codecs.values() for name in one} & options.keys()
-    if chosen:
-        return ", ".join(str(options[name]) if name in ("codec", "compression") else f"{name} given" for name in chosen)
-    if codec == USUAL:
-        return writes.usual_codec
-    return codec if codec in writes.codecs else f"none: the format has no {codec}"
-
-
-def written_with(found: Format, options: Options) -> dict[str, Any]:
-    dial, given = writes_of(found).dial, dict(options)
-    return given if dial is None else dial.options_for(str(given.pop(dial.name, dial.usual))) | given
-
-
-def measured(
-    format: str, objects: Sequence[ComparedObject], options: Options, codec: str = USUAL
-) -> FormatRow:
-    row, found = blank(format, options, codec), format_of(format)
+def measured(format: str, objects: Sequence[ComparedObject]) -> FormatRow:
+    """Pack and look up the objects; an error becomes `FormatRow.error`."""
+    row, found = blank(format), format_of(format)
     try:
-        written = written_with(found, with_codec(format, codec, options))
-        packed = pack_in_memory(found, objects, written)
+        packed = pack_in_memory(found, objects, writes_of(found).uncompressed)
         return replace(
             row,
             content=sum(len(one.data) for one in objects),
-            objects=len(objects),
             files=len(packed.files),
             pieces=pieces_of(packed),
             notes=packed.notes,
             lookup=cold_lookup(packed),
-            costs={
-                "append": _edited(packed, written, APPEND),
-                "delete": _edited(packed, written, *(verb for verb in VERBS if verb.takes is EditSubject.KEYS)),
-                "verify": _verified(packed),
-            },
         )
     except ShardError as error:
         return replace(row, error=error.message)
+
+
+# --- for people ---
+
+HEADINGS = ("format", "size", "overhead", "one cold lookup", "what it cannot")
+
+
+def cells(row: FormatRow) -> tuple[str, ...]:
+    """Return the texts below `HEADINGS`."""
+    lookup = row.lookup
+    if row.error or lookup is None:
+        return (row.format, *("—" if row.error else "…" for _ in HEADINGS[1:-1]), row.error or row.cannot)
+    return (
+        row.format,
+        size_text(row.size) + (f" in {plural(row.files, 'file')}" if row.files > 1 else ""),
+        overhead_text(row),
+        f"{plural(lookup.requests, 'request')}, {size_text(lookup.bytes)}, {plural(lookup.rounds, 'round trip')}",
+        row.cannot,
+    )
+
+
+def overhead_text(row: FormatRow) -> str:
+    sign = "+" if row.overhead > 0 else ""
+    return f"{sign}{size_text(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
 
 
 # --- packing ---
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
+    """Pack with the writer of the format. Equal contents are stored once where the key is computed from the content."""
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
@@ -291,6 +213,7 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
 
 
 def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
+    """Return the bytes per section; sections of one name are one piece where there are more than `MOST_PIECES`."""
     every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
@@ -326,6 +249,7 @@ def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> 
 
 
 def cold_lookup(packed: PackedFormat) -> Lookup:
+    """Return the median of `LOOKED_UP` lookups, by requests and bytes."""
     lookups = [one_lookup(packed, number) for number in spread(len(packed.objects))]
     return sorted(lookups, key=lambda one: (one.requests, one.bytes))[len(lookups) // 2]
 
@@ -335,6 +259,7 @@ def spread(count: int) -> list[int]:
 
 
 def one_lookup(packed: PackedFormat, number: int) -> Lookup:
+    """Measure opening, finding and reading one object with an empty cache."""
     check_stopped()
     with packed.open(BytesFolder(packed.files).open(packed.file_of(number))) as shard:
         key = (packed.keys[number] if packed.name else "") or _key_at(packed, shard, number)
@@ -350,83 +275,3 @@ def _key_at(packed: PackedFormat, shard: Shard, number: int) -> str:
     rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
     at = len(rows) * number // len(packed.objects) if packed.name else 0
     return str(shard.objects.keys[int(rows[at])])
-
-
-def _edited(packed: PackedFormat, options: Options, *verbs: Verb) -> ActionCost:
-    verb = next((verb for verb in verbs if verb.name in packed.format.edits), None)
-    if verb is None:
-        return _without(packed, options, "append" if APPEND in verbs else "delete")
-    number = len(packed.objects) // 2
-    with _copied(packed, packed.file_of(number)) as source, packed.open(source) as shard:
-        more = Path(source.uri).parent / "more"
-        more.write_bytes(packed.objects[number].data)
-        source.taken = 0
-        keys = [] if verb.takes is EditSubject.FILES else [packed.keys[number]]
-        make = packed.format.edits[verb.name]
-        edit = compute_edit(verb, make, shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN)
-        if isinstance(edit, Edit):
-            return ActionCost(How.IN_PLACE, sum(change.size for change in edit.changes), source.taken, verb.help)
-        beside = sum(len(one.new) for one in edit if isinstance(one, Rewrite))
-        return ActionCost(How.BESIDE, beside, source.taken, verb.help)
-
-
-def _without(packed: PackedFormat, options: Options, action: str) -> ActionCost:
-    declared = writes_of(packed.format).without.get(action)
-    if declared is None:
-        return ActionCost(How.REWRITE, packed.plan.size, what="The file is rewritten.", exact=False)
-    objects, middle = list(packed.objects), len(packed.objects) // 2
-    size, exact = packed.plan.size, True
-    match declared.instead:
-        case Instead.BESIDE:
-            size = pack_in_memory(packed.format, [objects[middle]], options).plan.size
-            return ActionCost(How.BESIDE, size, what=declared.why)
-        case Instead.REWRITE:
-            each = size // len(objects)
-            size, exact = max(size + (each if action == "append" else -each), 0), False
-            if len(objects) <= PACKED_AGAIN:
-                one = objects.pop(middle)
-                if action == "append":
-                    objects += [one, ComparedObject(f"one-more-{one.name}", one.data[::-1] + b"+")]
-                with suppress(UsageError):  # there may be no shard without objects
-                    size, exact = pack_in_memory(packed.format, objects, options).plan.size, True
-            return ActionCost(How.REWRITE, size, what=declared.why, exact=exact)
-        case _:
-            return ActionCost(How(declared.instead.value), what=declared.why)
-
-
-class _Watched(FileSource):
-    taken = 0
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self.taken += stop - start
-        return super()._read(start, stop)
-
-
-@contextmanager
-def _copied(packed: PackedFormat, name: str) -> Iterator[_Watched]:
-    with tempfile.TemporaryDirectory(prefix="shardcore-") as folder:
-        path = Path(folder) / name.rpartition("/")[2]
-        path.write_bytes(packed.files[name])
-        yield _Watched(path)
-
-
-def _verified(packed: PackedFormat) -> ActionCost:
-    names = [packed.name] if packed.name else list(packed.files)
-    some = names[:: max(len(names) // FILES_VERIFIED, 1)]
-    ranges: list[tuple[str, int, int]] = []
-    folder = BytesFolder(packed.files, noted=lambda *read: ranges.append(read))
-    for name in some:
-        check_stopped()
-        with packed.open(folder.open(name)) as shard:
-            shard.verify(Depth.CONTENT)
-    read = 0
-    reached = ("", 0)
-    for name, start, stop in sorted(ranges):
-        reached = max(reached, (name, start))
-        read += max(stop - reached[1], 0)
-        reached = max(reached, (name, stop))
-    whole = len(some) == len(names)
-    if not whole:
-        read = round(read * packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1))
-    what = "All contents are read, and compared with what the format keeps to compare them with."
-    return ActionCost(How.READ, read=read, what=what, exact=whole)

@@ -1,1 +1,1 @@
-"""Drawings of lookups and layouts as data: what is drawn, where it is placed, and how it becomes SVG or text."""
+"""Drawings of lookups and layouts: placing them, and writing them as SVG, text and JSON."""

@@ -1,4 +1,4 @@
-"""Arrows over a row of boxes: arcs that rise above each other, so that they cross no text."""
+"""Arrows over a row of boxes: arcs at different heights, so that they cross no text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = 16.0
 _ASIDE = 3.0
 _EDGE = 4.0
 _PLACES = ((0.5, -8), (0.5, 9), *((share, down) for share in (0.4, 0.6, 0.3, 0.7) for down in (-8, 10)))
-"""Positions of the text of an arc: a share of its way, and pixels below its top."""
+"""Positions of the text of an arc: share of its width, pixels below its top."""
 _BEYOND = 1e9
 
 Ends = tuple[int, int, Link]
@@ -55,6 +55,7 @@ class Arcs:
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
+    """Assign a level to each arc; with `ring` an arrow backwards leaves at the right edge and comes in at the left."""
     around = tuple(ring and at[stop] < at[start] and not _dashed(link) for start, stop, link in links)
     reaches = {n: _reach(at[start], at[stop], around[n]) for n, (start, stop, _) in enumerate(links)}
     levels = dict.fromkeys(reaches, 0)

@@ -1,10 +1,10 @@
-"""A drawing as values of JSON: what programs read of it. Its places are those of the figures, not of a page."""
+"""A drawing as JSON values, as in `trace --json`; positions are those of the figures, not pixels."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item, Ribbon, Ruler, Sketch, Table
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Ribbon, Ruler, Table
 
 
 def drawing_json(drawing: Drawing) -> dict[str, Any]:
@@ -20,23 +20,6 @@ def drawing_json(drawing: Drawing) -> dict[str, Any]:
         "more": drawing.more,
         "legend": {tone.value: text for tone, text in drawing.legend.items()},
     }
-
-
-def sketch_json(sketch: Sketch) -> dict[str, Any]:
-    return {"name": sketch.name, "title": sketch.title, "controls": [_control(one) for one in sketch.controls]}
-
-
-def _control(control: Control) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "name": control.name,
-        "label": control.label,
-        "kind": control.kind.value,
-        "value": control.value,
-        "doc": control.doc,
-    }
-    if control.low != control.high:
-        found |= {"low": control.low, "high": control.high}
-    return found | ({"choices": list(control.choices)} if control.choices else {})
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

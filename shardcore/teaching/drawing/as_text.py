@@ -1,4 +1,4 @@
-"""A drawing in lines of text, for terminals: the content in the figures, where its bytes are, and what leads where."""
+"""A drawing as lines of text for terminals: figures, spans and arrows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from shardcore.model.text import visible
 from shardcore.teaching.drawing.figures.lanes import lanes_of_items
 
 COLUMNS = 100
-"""Letters of a line."""
 
 MARKS = {Tone.HIT: "*", Tone.MISS: "!", Tone.DEAD: "x"}
-"""Marks of tones where there is no colour."""
 TOLD = {"*": "what the lookup arrives at", "!": "does not fit", "x": "deleted", "~": "computed, no bytes"}
 
 _LETTERS = ascii_lowercase + ascii_uppercase

@@ -10,7 +10,6 @@ from shardcore.model.drawing import Tone
 from shardcore.teaching.drawing.picture import Ink
 
 UNFILLED = (Tone.EMPTY, Tone.FAINT)
-"""Tones without a tint: only their outline is seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,13 @@ from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Pat
 from shardcore.teaching.drawing.routes import TRACK, FigureExtent, draw_routes
 
 LEAST_WIDTH = 320
-"""Pixels: what a drawing needs."""
 USUAL_WIDTH = 760
-"""Pixels: of a drawing on a page or in a notebook."""
 
 MEANINGS = {
     Tone.HIT: "what the lookup arrives at",
     Tone.MISS: "does not fit",
     Tone.DEAD: "deleted",
 }
-"""Legend texts of tones that have a hatch or a frame."""
 COMPUTED = "computed, no bytes"
 WHAT_IF = "What if"
 
@@ -38,6 +35,7 @@ _SWATCH = 14.0
 
 
 def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
+    """Place a drawing on a page of at least `LEAST_WIDTH` pixels; its height follows."""
     sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
@@ -73,6 +71,7 @@ def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: flo
 
 
 def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int]) -> int:
+    """Return the number of figures in the left column for the most equal heights; no arrow may cross the split."""
     half = DrawingPage(max((width - MARGIN) / 2 + MARGIN, LEAST_WIDTH), measure)
     ends = [0.0]
     for n, figure in enumerate(drawing.figures):
@@ -114,6 +113,7 @@ def _arcs_drawn(
 
 
 def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> Counter[int]:
+    """Count the arrows that cross the gap below each figure."""
     gaps = Counter[int]()
     for start, stop, _ in links:
         low, high = sorted((figure_of[start], figure_of[stop]))

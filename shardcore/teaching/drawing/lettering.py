@@ -11,11 +11,8 @@ Measure = Callable[[str, int, Face], float]
 """The width of a text in pixels: the text, its size in pixels, its face."""
 
 SMALL = 11
-"""Pixels: numbers, units, captions."""
 NORMAL = 13
-"""Pixels: the content in a figure."""
 LARGE = 16
-"""Pixels: the title."""
 
 # Advance widths of the letters from space to ~, in thousandths of the size: those of DejaVu Sans, which is wider than
 # the faces that other machines have, so that what fits here fits there.
@@ -33,6 +30,7 @@ _LEAST_LETTERS = 2
 
 
 def measured(text: str, size: int, face: Face) -> float:
+    """Return the width in pixels by the advance widths of DejaVu Sans, which is wider than other usual faces."""
     if face is Face.MONO:
         return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
     width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
@@ -44,6 +42,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
+    """Shorten a text to the room, ending with `…`; empty where fewer than two letters fit. O(log n) measurements."""
     if not text or measure(text, size, face) <= room:
         return text
     low, high = 0, len(text) - 1

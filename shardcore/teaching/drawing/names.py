@@ -1,4 +1,4 @@
-"""Names beside what they name: in lanes, each with a thin leader, so that none meets another."""
+"""Names beside what they name: in lanes, each with a thin leader, without overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Face, Ink
 
 LANE = 17.0
-"""Pixels from one lane of names to the next."""
 
 _APART = 10.0
 _HANG = 7.0
@@ -45,6 +44,7 @@ class Name:
 
 
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
+    """Place names without overlap; those that fit over their stretch first. A name without room is left out."""
     found: list[Name] = []
     fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
     others = sorted(

@@ -1,4 +1,4 @@
-"""The dialog that a drawing is placed on: collects shapes and keeps texts apart from each other and within the page."""
+"""Page on which a drawing is placed: collects shapes, and keeps texts apart and within the page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from shardcore.teaching.drawing.picture import (
 )
 
 MARGIN = 18.0
-"""Pixels around everything; the way of lines that go around a figure."""
+"""Pixels around the drawing; arrows around figures use them."""
 LINE = 1.35
-"""The height of a line of text, in sizes."""
+"""Line height, as a factor of the text size."""
 TITLE_GAP = 11.0
-"""Pixels between the title of a figure and what comes under it."""
 
 _APART = 1.0
 _BUCKET = 16.0
@@ -37,6 +36,8 @@ _GRIP_WIDTH = 8.0
 
 @dataclass(slots=True)
 class DrawingPage:
+    """Shapes placed so far; for arrows, the boxes of items by number, and the rows of tables."""
+
     width: float
     measure: Measure
     left: float = field(init=False)
@@ -112,6 +113,7 @@ class DrawingPage:
         item: int = NO_ITEM,
         link: Link | None = None,
     ) -> Rect | None:
+        """Place a text, cut to the room; None where it would meet another text or leave the page."""
         x, y = place
         fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
         if not fitting:

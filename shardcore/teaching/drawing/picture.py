@@ -1,4 +1,4 @@
-"""A drawing that has its place: shapes in pixels, each knowing the item it shows. No colours yet, and no Qt."""
+"""A placed drawing: shapes in pixels, each with the number of its item. No colours, no Qt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from shardcore.model.drawing import Drawing, Item, Link, Tone
 Point = tuple[float, float]
 
 NO_ITEM = -1
-"""The item of shapes that belong to none."""
 
 
 class Ink(StrEnum):
@@ -101,6 +100,8 @@ class Text:
 
 
 class Move(NamedTuple):
+    """Straight line to a point, or a cubic Bézier curve with the two control points `by`."""
+
     to: Point
     by: tuple[Point, Point] | None = None
 
@@ -133,6 +134,7 @@ Shape = Box | Text | Path
 
 @dataclass(frozen=True, slots=True)
 class Area:
+
     item: int
     points: tuple[Point, ...]
 
@@ -144,6 +146,8 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Grip:
+    """Handle of a control: `end` is its value, `step` pixels per unit, negative where values grow to the left."""
+
     item: int
     control: str
     rect: Rect
@@ -168,6 +172,7 @@ class Picture:
         return self.drawing.items
 
     def stage_of(self, shape: Shape) -> int:
+        """Return the stage at which a shape appears; 0 is there from the start."""
         if not self.drawing.stages:
             return 0
         if not isinstance(shape, Box) and shape.link is not None:

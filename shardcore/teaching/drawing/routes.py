@@ -1,4 +1,4 @@
-"""Arrows from figure to figure: straight where that crosses no text, otherwise around it."""
+"""Arrows between figures: straight where that crosses no text, otherwise around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRACK = 6.0
 
 _CLEAR = 3.0
 _ROOM = 8.0
-"""Pixels beside a title that a line goes around."""
+"""Pixels between an arrow and the title that it goes around."""
 _CORNER = 7.0
 _INSET = 3.0
 _ENTRY = 7.0
@@ -27,7 +27,6 @@ _NEXT = 5.0
 _NUMBERS = 22.0
 _UNDER = 10.0
 _NARROW = 12.0
-"""Pixels: marks, not boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class FigureExtent:
 def draw_routes(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
 ) -> None:
+    """Draw arrows from top to bottom; each uses a track of its own in the gaps between figures."""
     tracks = [0] * (len(parts) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
@@ -133,6 +133,7 @@ def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, bo
 
 
 def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float) -> float:
+    """Return the y nearest to `y`, upwards, at which a horizontal line crosses no text."""
     left, right = min(ends) - _CLEAR, max(ends) + _CLEAR
     band = [text.rect for text in sheet.texts if text.rect.x < right and left < text.rect.right]
     heights = sorted([y, *(rect.y - _CLEAR for rect in band if above < rect.y < y)], reverse=True)
@@ -197,6 +198,7 @@ def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
 def _clear(
     sheet: DrawingPage, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR
 ) -> float:
+    """Return the x nearest to `x` at which a vertical line from y0 to y1 crosses no text."""
     band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
     return _nearest(band, x, within, room)
 

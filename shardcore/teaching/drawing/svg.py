@@ -1,4 +1,4 @@
-"""A picture as SVG: the same bytes for the same picture; what items mean is told as tooltips, and to screen readers."""
+"""A picture as SVG: equal bytes for equal pictures, with tooltips and texts for screen readers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ _MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _DASHES = "4 3"
 _BAND = "0.72"
 HATCHED = (Tone.MISS, Tone.DEAD)
-"""Tones with a hatch over their tint."""
 HEAD = 7.0
-"""Pixels of the head of an arrow."""
 
 
 def svg(picture: Picture, colours: Colours = LIGHT) -> str:

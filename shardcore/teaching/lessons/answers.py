@@ -1,4 +1,4 @@
-"""Judging answers, and the reply to wrong ones. No Qt here; may read."""
+"""Judging of answers, and the replies to wrong ones. No Qt here; may read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shardcore.model.span import Span
-from shardcore.teaching.build import next_missing
-from shardcore.teaching.lessons.lesson import Answer, Question, bytes_at
+from shardcore.teaching.lessons.lesson import Answer, Question
 from shardcore.teaching.lessons.mended import missing_of
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
@@ -17,9 +16,7 @@ _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
     f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
 }
 _SIZES = re.compile(r"\b(?:bytes?|size|large|long|space)\b", re.IGNORECASE)
-"""Words of a question that asks for a size: its answer may have a unit."""
 _GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
-"""Separator of thousands."""
 _FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
 _OPERATOR = re.compile(r"\s*([*^·×])\s*")
 _MOST_DIGITS = 40
@@ -28,6 +25,8 @@ _NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
+    """Answer of a user: a text (or the number of a choice), selected bytes, or an item of a sketch."""
+
     text: str = ""
     span: Span | None = None
     sketch: str = ""
@@ -35,12 +34,15 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
+    """Result of judging; `shown` is set where *Show me* gave the answer."""
+
     right: bool
     text: str
     shown: bool = False
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
+    """Judge an answer; may read the file. `wrong` lines are tried in their order, the one without an answer last."""
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
@@ -49,16 +51,21 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
         return AnswerVerdict(False, missing) if missing else _right(question, scene)
     if _fits(question, scene.fill(question.answer), given, scene):
         return _right(question, scene)
-    others = _not_built(question.answer, scene) if question.kind is Answer.BYTES else ""
+    others = ""
     for answer, sentence in question.wrong:
         if not answer:
-            others = f"{sentence} {others}".strip()
+            others = sentence
         elif _fits(question, scene.fill(answer), given, scene):
             return AnswerVerdict(False, scene.prose(sentence))
     return AnswerVerdict(False, scene.prose(others) or _usual(question, given))
 
 
 def solution(question: Question, scene: LessonScene) -> Given:
+    """Return the right answer.
+
+    Raises:
+        NotHereError: The answer is a repaired file.
+    """
     if question.kind is Answer.CHOICE:
         return Given(str(next(number for number, choice in enumerate(question.choices) if choice.right)))
     if question.kind is Answer.MENDED:
@@ -76,26 +83,10 @@ def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
     return AnswerVerdict(True, scene.prose(question.right) or "Right.")
 
 
-def _not_built(answer: str, scene: LessonScene) -> str:
-    offset, data = bytes_at(answer) or (0, b"")
-    stored = _stored(scene, offset, len(data))
-    if len(stored) < len(data):
-        missing = next_missing(scene.shard)
-        return missing.text if missing is not None else ""
-    at = next((at for at, (one, other) in enumerate(zip(stored, data, strict=True)) if one != other), 0)
-    return f"Byte {offset + at:#x} is `{stored[at]:02x}`."
-
-
-def _stored(scene: LessonScene, offset: int, size: int) -> bytes:
-    source = scene.shard.source
-    return source.read(min(offset, source.size), min(offset + size, source.size)) if source is not None else b""
 
 
 def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> bool:
     kind = question.kind
-    if kind is Answer.BYTES:
-        offset, data = bytes_at(answer) or (0, b"")
-        return bool(data) and _stored(scene, offset, len(data)) == data
     if kind is Answer.NODE:
         place = scene.node(answer)[-1].span
         span = given.span
@@ -114,6 +105,10 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
 
 
 def number_of(text: str, prompt: str = "") -> int | None:
+    """Parse a number as people write it: 1,000, 0x28, 40 GB, 10**9; None where it is no integer.
+
+    A unit is accepted only where the prompt asks for a size. Words of the prompt are ignored: *slot 4*.
+    """
     plain = " ".join(text.lower().split())
     words = re.findall(r"[a-z]{3,}", prompt.lower())
     plain = re.sub(rf"^(?:{'|'.join(words)})\s+|(?<=\d)\s*(?:{'|'.join(words)})$", "", plain) if words else plain

@@ -1,4 +1,4 @@
-"""A fresh file for the last question of a lesson, packed on the spot: nobody has seen its answer. No Qt here."""
+"""Fresh files for the last questions of a lesson: packed when they are needed, with new objects. No Qt here."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short
 from shardcore.operations.pack import pack
 from shardcore.shards.registry import format_of
-from shardcore.teaching.build import new_file
 from shardcore.teaching.lessons.lesson import Fresh
 
 FRESH = "shardscope-lesson-"
-"""The name of the folder of fresh files begins so."""
 
 _WORDS = (
     "shard",
@@ -34,7 +32,7 @@ _WORDS = (
 )
 _MOST_WORDS = 60
 _NAMES = range(2_000, 60_000)
-"""Names of objects are numbers that somebody can divide on paper; where names are keys, they are looked up."""
+"""Names of objects: numbers that can be divided on paper, as they may be keys."""
 _PIECE = 4096
 
 
@@ -43,9 +41,11 @@ def is_fresh(uri: str) -> bool:
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    if not fresh.objects:
-        return new_file(fresh.format or format, folder)
-    random = random if fresh.seed is None else Random(fresh.seed)
+    """Pack a new file, or folder, and return its path; `folder` must be empty.
+
+    Raises:
+        UsageError: An option of the lesson names a file or folder.
+    """
     found = format_of(fresh.format or format)
     declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
     for name, value in fresh.options:

@@ -1,6 +1,6 @@
-"""A lesson as it is written: a text in Markdown, read into steps. No Qt here.
+"""A lesson as it is written: Markdown, parsed into steps. No Qt here.
 
-`docs/writing-lessons.md` is the description for those who write lessons; what it states is what is read here.
+`docs/writing-lessons.md` describes the syntax for authors.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from enum import StrEnum
 from pathlib import Path
 
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching.lessons.calculator import WIDTHS, CalculatorSetup
 from shardcore.teaching.lessons.mended import is_demand
 
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
-"""A lesson is read by people: a text that is longer is none."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
 _CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
 _KEYS = ("typical", "crowded", "absent")
-_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|build|only|calculator"
+_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only"
 _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
 
 class LessonError(Exception):
+    """Syntax error of a lesson, with the number of its line, from 1."""
+
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
         self.message = message
@@ -37,32 +37,20 @@ class LessonError(Exception):
 
 class Show(StrEnum):
     NODE = "node"
-    """A node of the tree, by its path; its bytes are selected."""
     BYTES = "bytes"
-    """Bytes: `A..B`, or `A..B of SOURCE`."""
     STEP = "step"
-    """A step of the lookup, by its title."""
     DRAWING = "drawing"
-    """A drawing, by its name, with values of its controls: `parking displacement=0`."""
     PANEL = "panel"
-    """A panel of the window, by its name."""
 
 
 class Answer(StrEnum):
     NODE = "node"
-    """Bytes that were clicked: they lie in the node of this path."""
     NUMBER = "number"
-    """A number, typed; decimal or with `0x`."""
     TEXT = "text"
-    """A text, typed; capital letters, blanks around it and `0x` before it do not count."""
     ITEM = "item"
-    """An item of a drawing that was clicked: `NAME of SKETCH`."""
-    BYTES = "bytes"
-    """Bytes of the file that is built in the sandbox: `OFFSET HEX`."""
     MENDED = "mended"
-    """The open bytes are mended: a depth of verification without an error, or `sha256` and its digits."""
+    """The open bytes are repaired: a depth of verification without errors, or `sha256` and its digits."""
     CHOICE = "choice"
-    """One of several sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +62,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """Question of a step. `wrong` are pairs of an answer and the reply to it; an empty answer stands for all others."""
+
     prompt: str
     kind: Answer
     answer: str = ""
@@ -85,15 +75,18 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
+    """Request for a fresh file: number of objects, and options of the writer."""
+
     objects: int
     folder: bool = False
     options: tuple[tuple[str, str], ...] = ()
     format: str = ""
-    seed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepCondition:
+    """Condition `left sign right` under which a step is shown; `otherwise` is the reason shown instead."""
+
     left: str
     sign: str
     right: str
@@ -103,16 +96,16 @@ class StepCondition:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
+    """One step; `places` are texts of its lines with their line numbers, for error messages."""
+
     title: str
     text: str
     lookup: str = ""
     shows: tuple[tuple[Show, str], ...] = ()
     reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
-    sample_only: bool = False
     conditions: tuple[StepCondition, ...] = ()
     fresh: Fresh | None = None
-    calculator: CalculatorSetup | None = None
     line: int = 0
     places: tuple[tuple[str, int], ...] = ()
 
@@ -122,6 +115,8 @@ class LessonStep:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
+    """Parsed lesson. `sample` is a path below the samples, or absolute; empty for the open file."""
+
     name: str
     title: str
     about: str
@@ -130,12 +125,16 @@ class Lesson:
     key: str
     minutes: int
     steps: tuple[LessonStep, ...]
-    own_keys: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     path: Path | None = None
 
 
 def parse(text: str, name: str) -> Lesson:
+    """Parse the text of a lesson.
+
+    Raises:
+        LessonError: With the line of the first error.
+    """
     if len(text) > MOST_LETTERS:
         raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
     lines = text.splitlines()
@@ -159,12 +158,11 @@ def parse(text: str, name: str) -> Lesson:
         facts.get("key", "typical"),
         int(facts.get("minutes", "10")),
         steps,
-        tuple(key.strip() for key in facts.get("own key", "").split(" | ") if key.strip()),
         needs=tuple(need.strip() for need in facts.get("needs", "").split(",") if need.strip()),
     )
 
 
-_FACTS = ("about", "format", "sample", "key", "own key", "minutes", "needs")
+_FACTS = ("about", "format", "sample", "key", "minutes", "needs")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
@@ -222,8 +220,6 @@ def _step(lines: list[str], number: int) -> LessonStep:
         _check(question, asked)
     elif step.reveals:
         raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
-    elif step.calculator is not None:
-        raise LessonError("`- calculator:` stands below a question, and this step asks nothing", number)
     return replace(step, text="\n".join(text).strip(), question=question, places=tuple(places))
 
 
@@ -247,18 +243,10 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     if word == "lookup":
         return replace(step, lookup=rest)
     if word == "only":
-        if rest == "sample":
-            return replace(step, sample_only=True)
         return replace(step, conditions=(*step.conditions, _condition(rest, place)))
-    if word == "build":
-        if rest not in FORMATS:
-            raise LessonError(f"after `- build:` stands the format of the empty file: {', '.join(FORMATS)}", place)
-        return replace(step, fresh=Fresh(0, format=rest))
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
-    if word == "calculator":
-        return replace(step, calculator=_calculator(rest, place))
-    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", "build", "calculator", *_QUESTION_WORDS))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
 
 
@@ -266,7 +254,7 @@ def _condition(text: str, place: int) -> StepCondition:
     condition, bar, otherwise = text.partition(" | ")
     found = _CONDITION.match(condition)
     if found is None or not bar or not otherwise.strip():
-        raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+        raise LessonError("`- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
     return StepCondition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
 
 
@@ -286,13 +274,6 @@ def _fresh(text: str, place: int) -> Fresh:
     return Fresh(int(count), folder, tuple(values.items()), format)
 
 
-def _calculator(text: str, place: int) -> CalculatorSetup:
-    width, *values = (part.strip() for part in text.split("|"))
-    named = [value.partition("=") for value in values]
-    if width not in map(str, WIDTHS) or any(not name.strip().isidentifier() or not of for name, _, of in named):
-        widths = " or ".join(map(str, WIDTHS))
-        raise LessonError(f"after `- calculator:` stand {widths}, and values: `32 | a = 5 | b = 0x10`", place)
-    return CalculatorSetup(int(width), tuple((name.strip(), of.strip()) for name, _, of in named))
 
 
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
@@ -319,24 +300,6 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
     return replace(question, right=rest)
 
 
-def bytes_at(answer: str) -> tuple[int, bytes] | None:
-    offset, _, digits = answer.strip().partition(" ")
-    try:
-        data = bytes.fromhex(digits)
-    except ValueError:
-        return None
-    return (int(offset), data) if offset.isdecimal() and data else None
-
-
-def built_before(lesson: Lesson, number: int) -> tuple[tuple[int, bytes], ...]:
-    found: list[tuple[int, bytes]] = []
-    for step in reversed(lesson.steps[:number]):
-        question = step.question
-        if question is not None and question.kind is Answer.BYTES and (built := bytes_at(question.answer)) is not None:
-            found.append(built)
-        if step.fresh is not None:
-            break
-    return tuple(reversed(found))
 
 
 def _check(question: Question, place: int) -> None:
@@ -345,8 +308,6 @@ def _check(question: Question, place: int) -> None:
     if question.kind is not Answer.CHOICE:
         if question.choices:
             raise LessonError("a question has either an answer or choices", place)
-        if question.kind is Answer.BYTES and bytes_at(question.answer) is None:
-            raise LessonError("`- answer bytes: OFFSET HEX`, as in `- answer bytes: 4 03 00`", place)
         return
     if sum(choice.right for choice in question.choices) != 1 or len(question.choices) < 2:
         raise LessonError("a question has an answer, or choices of which one is right", place)

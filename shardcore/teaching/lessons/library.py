@@ -14,14 +14,15 @@ from shardcore.teaching.lessons.lesson import MOST_LETTERS, Lesson, LessonError,
 FOLDER = "lessons"
 MISSIONS = "missions"
 NOTES = ".notes.md"
-"""Ending of the notes for instructors beside a lesson."""
 
 
 def lessons() -> tuple[Lesson, ...]:
+    """Parse the lessons of the program, each after those that it needs."""
     return in_order(tuple(map(read_lesson, lesson_texts(assets.resources() / FOLDER))))
 
 
 def missions() -> tuple[Lesson, ...]:
+    """Parse the missions; their names begin with `mission-`."""
     found = map(read_lesson, lesson_texts(assets.resources() / MISSIONS))
     return tuple(replace(one, name=f"mission-{one.name}") for one in found)
 
@@ -32,6 +33,11 @@ def lesson_texts(folder: Path) -> list[Path]:
 
 
 def in_order(found: Sequence[Lesson]) -> tuple[Lesson, ...]:
+    """Sort lessons so that each comes after its `needs`.
+
+    Raises:
+        LessonError: A needed lesson does not exist, or lessons need each other.
+    """
     by_name = {one.name: one for one in found}
     placed: dict[str, Lesson] = {}
 
@@ -61,6 +67,12 @@ def notes_of(lesson: Lesson) -> str:
 
 
 def read_lesson(path: Path) -> Lesson:
+    """Parse a file; a sample beside it wins over one of the program.
+
+    Raises:
+        LessonError: Syntax error, or the sample is absolute, outside the folder or missing.
+        OSError: The file cannot be read.
+    """
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -79,16 +91,18 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:
-    return tuple(lesson for lesson in lessons() if lesson.format == format and lesson.steps[0].fresh is None)
+    return tuple(lesson for lesson in lessons() if lesson.format == format)
 
 
 def sample_key(lesson: Lesson) -> str:
+    """Return the key of the sample with the role that the lesson names; empty where it has none."""
     place = assets.resources() / "samples" / lesson.sample
     keys = [key for sample in assets.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
 
 
 def beside(lesson: Lesson, link: str) -> Path | None:
+    """Return a file below the folder of the lesson; None for anything outside it, links included."""
     if lesson.path is None or not link:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Missions check the file, not a claim: whether the open bytes, those of a sandbox above all, are mended."""
+"""Check of missions: the open bytes themselves must be repaired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from shardcore.model.number_words import plural
 from shardcore.shards.shard import Shard
 
 MOST_BYTES = 256 << 20
-"""Bytes that are compared with a digest."""
 
 _PIECE = 1 << 20
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
@@ -22,6 +21,7 @@ def is_demand(answer: str) -> bool:
 
 
 def missing_of(answer: str, shard: Shard) -> str:
+    """Return what is still damaged; empty where the file is repaired."""
     digest = _DIGEST.fullmatch(answer)
     try:
         if digest is not None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -27,26 +26,21 @@ from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.teaching import assets
-from shardcore.teaching.build import building_options
 from shardcore.teaching.drawing.notebook import picture_of
 from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh import make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show, built_before
-from shardcore.teaching.lessons.library import beside, lessons, notes_of, sample_key
-from shardcore.teaching.lessons.secrets import secrets_of
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show
+from shardcore.teaching.lessons.library import beside, lessons, sample_key
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
 from shardcore.teaching.lessons.values import BREAK, escaped
 
 SEED = 1
-"""Seed of the fresh files of a page: the same lesson is the same page."""
+"""Seed of fresh files: the same lesson gives the same page."""
 
 _SPANS = 4
-"""Ranges of a step of the lookup that are printed."""
 _MOST_FILE = 1 << 18
-"""Bytes of a file that is part of the page."""
 _MOST_BYTES = 16 * 8
-"""Bytes of a node that are printed."""
 _MOST_PICTURE = 1 << 20
 _DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _WIDTH = 720
@@ -65,7 +59,6 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 .question { border: 1px solid var(--border); border-left: 4px solid var(--accent); border-radius: 4px;
   padding: 0.3rem 1rem 0.6rem; background: var(--raised); }
 .question details { margin: 0.4rem 0; } summary { cursor: pointer; color: var(--accent); }
-.notes { border: 1px dashed var(--border); padding: 0 1rem; }
 .dark { display: none; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e4e7ec; --muted: #a0a7b4; --ground: #1d1f23; --raised: #272a30; --border: #454b57;
@@ -76,38 +69,31 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 """
 
 
-class PageAnswers(StrEnum):
-    FOLDED = "folded"
-    OPEN = "open"
-    NONE = "none"
-
-
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
+
     answer: str
     why: str
 
 
-def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, notes: bool = False) -> str:
+def lesson_page(lesson: Lesson) -> str:
+    """Return a lesson as a self-contained HTML page, answers folded; its fresh files are the same each time."""
     numbers = count()
     # Drawings of one page have patterns of the same names, and an id is unique in a page.
-    page = "".join(_page(lesson, answers, notes))
+    page = "".join(_page(lesson))
     return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
+    """Yield the steps on the sample and on fresh files; files are open until the next step is requested."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
-        shard, key, building = None, sample_key(lesson), ""
+        shard, key = None, sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             check_stopped()
             fresh = step.fresh
             if fresh is not None:
-                building = "" if fresh.objects else fresh.format
-            if building:
-                shard, key = files.enter_context(_open_built(lesson, number, building)), ""
-            elif fresh is not None:
                 inner = Path(folder) / str(number)
                 inner.mkdir()
                 shard = files.enter_context(open_shard(make_fresh(fresh, lesson.format, inner, random)))
@@ -119,11 +105,6 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
                 yield staged(lesson, number, shard, key)
 
 
-def _open_built(lesson: Lesson, number: int, format: str) -> Shard:
-    data = bytearray()
-    for offset, part in built_before(lesson, number):
-        data[offset : offset + len(part)] = part
-    return open_shard(bytes(data), format=format, partial=True, **building_options(format))
 
 
 def answer_of(stage: LessonStage) -> PageAnswer | None:
@@ -139,9 +120,6 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
     if question.kind is Answer.NODE and given.span is not None:
         path = scene.node(scene.fill(question.answer))
         return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
-    if question.kind is Answer.BYTES:
-        offset, _, digits = given.text.partition(" ")
-        return PageAnswer(f"at byte {int(offset):#x}: `{digits}`", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)
@@ -150,7 +128,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
 # --- the page ---
 
 
-def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
+def _page(lesson: Lesson) -> Iterator[str]:
     title = escape(shown(lesson.title))
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -162,9 +140,6 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
     known = {one.name: one.title for one in lessons()}
     after = "".join(f" · after: {escape(shown(known.get(need, need)))}" for need in lesson.needs)
     yield f'<p class="muted">{plural(len(lesson.steps), "step")} · {lesson.minutes} min{after}</p>\n'
-    text = notes_of(lesson) if notes else ""
-    if text:
-        yield f'<section class="notes">\n<h2>Instructor notes</h2>\n{_html(_without_title(text), lesson)}</section>\n'
     shard: Shard | None = None
     for stage in lesson_stages(lesson):
         yield f'<section id="step-{stage.number + 1}">\n<h2>{escape(shown(stage.step.title))}</h2>\n'
@@ -174,7 +149,7 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
         if stage.missing:
             yield f'<p class="muted">Left out: {escape(shown(stage.missing))}.</p>\n'
         else:
-            yield from _stage_parts(stage, lesson, answers)
+            yield from _stage_parts(stage, lesson)
         yield "</section>\n"
     yield "</body>\n</html>\n"
 
@@ -182,7 +157,7 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
 def _file(shard: Shard) -> Iterator[str]:
     source = shard.source
     if source is None or not Path(source.uri).is_file() or source.size > _MOST_FILE:
-        return  # a data set, or what the steps build
+        return  # a data set
     try:
         data = base64.b64encode(source.read(0, source.size)).decode()
     except ShardError:
@@ -192,15 +167,14 @@ def _file(shard: Shard) -> Iterator[str]:
     yield f'<p class="muted">The file: <a download="{name}" href="{address}">{name}</a>, {size}</p>\n'
 
 
-def _stage_parts(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+def _stage_parts(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
     yield _html(stage.text, lesson)
     yield from _shown(stage, stage.shown, hides=stage.question is not None)
     if stage.question is None:
         return
     yield f'<div class="question">\n{_html(stage.question.prompt, lesson)}'
     yield from _choices(stage.question, lesson)
-    if answers is not PageAnswers.NONE:
-        yield from _answer(stage, lesson, answers)
+    yield from _answer(stage, lesson)
     yield "</div>\n"
 
 
@@ -211,20 +185,19 @@ def _choices(question: Question, lesson: Lesson) -> Iterator[str]:
         yield "</ul>\n"
 
 
-def _answer(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+def _answer(stage: LessonStage, lesson: Lesson) -> Iterator[str]:
     found = answer_of(stage)
     if stage.question is None or found is None:
         return
-    opened = " open" if answers is PageAnswers.OPEN else ""
     for number, hint in enumerate(stage.question.hints, 1):
-        yield f"<details{opened}><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
-    yield f"<details{opened}><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
+        yield f"<details><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
+    yield f"<details><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
     yield from _shown(stage, stage.revealed)
     yield "</details>\n"
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    secrets = secrets_of(stage) if hides else None
+    """Yield steps of the lookup, drawings and bytes; `hides` leaves out the sentence of a step."""
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
         if target.kind is Show.STEP and stage.scene.trace is not None:
@@ -233,12 +206,9 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
             words = escape(shown(f"Lookup, step {target.step + 1}, {step.title}{text}"))
             yield f'<p class="muted">{words}</p>\n'
             for span in step.spans[:_SPANS]:
-                place = range_text(span.start, span.stop)
-                if secrets is None or (secrets.lights(span) and secrets.text(place) == place):
-                    yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
+                yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
             drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
-            drawing = secrets.drawing(drawing, target.name) if secrets is not None else drawing
             yield "<figure>\n"
             for dark in (False, True):
                 svg = str(picture_of(drawing, _WIDTH, dark=dark))
@@ -261,16 +231,11 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
     title = escape(shown(f"{name}: {_place(span)}" if name else _place(span)))
     yield f'<p class="muted">{title}</p>\n<pre>'
     yield from (f"{escape(row)}\n" for row in hex_rows(data, span.start, digits=10))
-    yield "</pre>\n" if stop == span.stop else f"</pre>\n<p class=\"muted\">… of {plural(span.size, 'byte')}</p>\n"
+    yield "</pre>\n" if stop == span.stop else f'</pre>\n<p class="muted">… of {plural(span.size, "byte")}</p>\n'
 
 
 def _place(span: Span, said: Callable[[str], str] = str) -> str:
     return range_text(span.start, span.stop, said(span.source))
-
-
-def _without_title(text: str) -> str:
-    first, _, rest = text.partition("\n")
-    return rest if first.startswith("# ") else text
 
 
 # --- Markdown ---
@@ -287,6 +252,7 @@ def _html(text: str, lesson: Lesson) -> str:
 
 
 def _local(token: Token, lesson: Lesson) -> Token:
+    """Keep links to lessons and pictures beside the lesson; pictures become data, other pictures their text."""
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         path, _, part = address.partition("#")
@@ -300,6 +266,3 @@ def _local(token: Token, lesson: Lesson) -> Token:
             return Token("text", "", 0, content=token.content)
         token.attrs["src"] = f"data:{kind};base64,{base64.b64encode(found.read_bytes()).decode()}"
     return token
-
-
-

@@ -1,4 +1,4 @@
-"""One step of a lesson on the file that is open: its text with values, what it shows, and its question. No Qt here."""
+"""One step of a lesson on the open file: its text with values, its targets, its question. No Qt here."""
 
 from __future__ import annotations
 
@@ -15,25 +15,22 @@ from shardcore.operations.goto import GotoError, calculate
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.sources.read_purpose import at_most
-from shardcore.teaching.lessons.calculator import CalculatorSetup
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
 from shardcore.teaching.lessons.values import LessonScene, NotHereError
 
 MOST_INDEX = 4 << 20
-"""An index of up to so many bytes is read for a lesson: the tree names all objects then."""
 
 _FRESH = 1000
-"""Rows of a fresh file that are chosen from."""
 
 _TRIES = 20
-"""Keys of a fresh file that are tried for a step."""
 
 _LOOKED_AT = 20
-"""Rows that are looked at for one with a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
+    """Something that a step shows: a node, bytes, a step of the lookup, a drawing or a panel."""
+
     kind: Show
     name: str = ""
     path: tuple[Node, ...] = ()
@@ -44,6 +41,14 @@ class StepTarget:
 
 @dataclass(frozen=True, slots=True)
 class LessonStage:
+    """A step with its values filled in.
+
+    Attributes:
+        missing: The reason why it cannot be shown on this file.
+        before: The step of the lookup that an earlier step showed last, or -1.
+        line: The line of the lesson that is wrong.
+    """
+
     number: int
     step: LessonStep
     text: str
@@ -55,17 +60,32 @@ class LessonStage:
     before: int = -1
     line: int = 0
 
+    @property
+    def waits(self) -> bool:
+        """True where later steps of the lookup and of the drawing wait for the answer."""
+        return self.question is not None and self.question.kind is not Answer.MENDED
 
-def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
+    @property
+    def last_step(self) -> int | None:
+        """Number of the last step of the lookup shown before the answer; None without a lookup."""
+        if self.scene.trace is None:
+            return None
+        return max((target.step for target in self.shown if target.kind is Show.STEP), default=self.before)
+
+
+def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> LessonStage:
+    """Fill in a step. Reads the file, and the index up to `MOST_INDEX` bytes; damage becomes `LessonStage.missing`.
+
+    Raises:
+        SourceError: The source is lost.
+    """
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
-    if own and step.sample_only:
-        return LessonStage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_cost <= MOST_INDEX:
                 shard.load_index()
-            scene = LessonScene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
+            scene = LessonScene(shard, key or pick_key(shard))
             return _staged(lesson, number, scene)
     except NotHereError as error:
         return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
@@ -83,7 +103,6 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     for condition in step.conditions:
         with _at(step, condition.line):
             _check_condition(condition, scene)
-    scene = replace(scene, calculator=_calculator(step, scene))
     shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
     revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
     question = _filled(step.question, scene, step) if step.question is not None else None
@@ -97,34 +116,10 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
-def _calculator(step: LessonStep, scene: LessonScene) -> CalculatorSetup | None:
-    if step.calculator is None:
-        return None
-    return replace(step.calculator, values=tuple((name, scene.fill(of)) for name, of in step.calculator.values))
-
-
-def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
-    fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
-    ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
-    if before and (not forward or not ahead):
-        return before[-1], ()
-    at = ahead[0] if ahead else number
-    return at, tuple(step.title for step in lesson.steps[number:at])
-
-
-def _own_key(lesson: Lesson, shard: Shard) -> str:
-    for text in lesson.own_keys:
-        try:
-            key = LessonScene(shard).fill(text)
-            if shard.trace(key).outcome == "found":
-                return key
-        except (NotHereError, ShardError) as error:
-            if isinstance(error, SourceError) and not isinstance(error, LargeRead):
-                raise
-    return ""
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
+    """Return a key: always the same, or with `random` any of the first `_FRESH` rows; empty without keys."""
     objects = shard.objects
     if random is not None:
         return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
@@ -144,6 +139,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
+    """Return the trace of the last `lookup` line; a fresh file ends the search backwards."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -168,6 +164,7 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
+    """Fill in a question. Choices are shuffled by their prompt, so that their order is always the same."""
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
     # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
@@ -240,6 +237,11 @@ def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+    """Draw a target with the values of its controls.
+
+    Raises:
+        NotHereError: Unknown drawing, control or value.
+    """
     sketch = _sketch(shown.name, scene, step)
     sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
     controls = {control.name: control for control in sketch.controls}

@@ -1,9 +1,8 @@
-"""The values that are stored in braces in a lesson, read from the file that is open. No Qt here; may read.
+"""Values in braces in a lesson, read from the open file. No Qt here; may read.
 
-`{key}` is the key of the lesson; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}` and `{size of PATH}` are of a
-node; `{NAME in TITLE}` is a value of a step of the lookup; `{text 0..4 of content}` and `{number 0..8 of content}` are
-of the object that was looked up; `{size of file}` and `{count of objects}` are of the whole; `{= 4465 + 40 * 3}` is
-calculated, and `{calculator a = a - b; a >> 13}` by the calculator of the step. Braces are stored in braces:
+`{key}`; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}`, `{size of PATH}` of a node; `{NAME in TITLE}` of a step
+of the lookup; `{text 0..4 of content}`, `{number 0..8 of content}` of the object that was looked up; `{size of file}`,
+`{count of objects}`; `{= 4465 + 40 * 3}` is computed. Braces may contain braces:
 `{start of index/slot {slot in The slot}}`.
 """
 
@@ -24,16 +23,14 @@ from shardcore.operations.goto import GotoError, calculate
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
-from shardcore.teaching.lessons.calculator import CalculatorError, CalculatorSetup
 
 MOST_CHILDREN = 4096
-"""Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
+"""Nodes of a list that are searched for a name; others are named by number, `[5]`."""
 MOST_NESTED = 8
 MOST_MEMBERS = 3
 LONG = 24
-"""Values of so many letters without a blank, hashes above all, may be broken over lines."""
+"""Values from this length on, without a blank, get places for line breaks."""
 
-_CALCULATOR = "calculator "
 BREAK, _PIECE, _WORD = "\u200b", 8, 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
@@ -42,6 +39,8 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 
 
 class NotHereError(Exception):
+    """The file has no such value; `line` is the line of the lesson, 0 where it is unknown."""
+
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
@@ -53,12 +52,13 @@ class LessonScene:
     shard: Shard
     key: str = ""
     trace: Trace | None = None
-    calculator: CalculatorSetup | None = None
 
     def fill(self, text: str) -> str:
+        """Replace braces by values as programs read them: no thousands separators, no Markdown."""
         return self._filled(text, lambda value, before: _plain(value))
 
     def prose(self, text: str) -> str:
+        """Replace braces by values as people read them; text from the file is escaped Markdown."""
         return self._filled(text, _said)
 
     def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
@@ -75,8 +75,6 @@ class LessonScene:
     def value(self, name: str) -> object:
         if name.startswith("="):
             return self._calculated(name[1:])
-        if name.startswith(_CALCULATOR):
-            return self._computed(name.removeprefix(_CALCULATOR))
         if (whole := self._whole(name)) is not None:
             return whole
         if (slice_of := _CONTENT.fullmatch(name)) is not None:
@@ -115,14 +113,6 @@ class LessonScene:
         except GotoError as error:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
-    def _computed(self, lines: str) -> int:
-        if self.calculator is None:
-            raise NotHereError("the step has no calculator")
-        try:
-            calculator = self.calculator.begun()
-            return [calculator.compute(line)[1] for line in lines.split(";")][-1]
-        except CalculatorError as error:
-            raise NotHereError(f"{lines.strip()} cannot be computed: {error.message}") from error
 
     def _told(self, name: str, title: str) -> object:
         number = self.step(title)
@@ -141,6 +131,11 @@ class LessonScene:
         raise NotHereError(f"the lookup has no step “{title}”")
 
     def node(self, path: str) -> tuple[Node, ...]:
+        """Return the path to a node, by names with `*` or numbers `[5]`; compressed bytes are decoded on the way.
+
+        Raises:
+            NotHereError: There is no such node.
+        """
         names = path.strip().split("/")
         found = self._below((self.shard.tree,), names)
         if found is None and "." in names[0]:
@@ -183,6 +178,7 @@ def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
 
 
 def outermost(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of matching outermost braces."""
     depth, start = 0, 0
     for at, letter in enumerate(text):
         if letter == "{":
@@ -219,7 +215,7 @@ def _said(told: object, before: str) -> str:
 
 
 class _Offset(int):
-    """An offset, which a lesson gives in both notations: the window shows one of them."""
+    """Offset, written in decimal and hexadecimal: the window may show either."""
 
 
 def _plain(value: object) -> str:

@@ -68,7 +68,6 @@ def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Pa
     tab_to(person, f"start-{lesson.name}")
     person.press("space")
     started = person.until(lambda state: state["lesson"] == lesson.name and state["staged"], "the lesson")
-    # It goes on at the first step whose answer was shown.
     for number in range(started["lesson_step"], len(lesson.steps)):
         by_keys(person, lesson, number)
     person.until(lambda state: state["lesson"] == "", "the end")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from shardcore.teaching import assets
-from shardcore.teaching.lessons.library import lessons
+from shardcore.teaching.lessons.library import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -322,8 +323,8 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
 
 @pytest.mark.thorough
 def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: MainWindow, file: Path) -> None:
-    window.help.teaching.this_file.trigger()
     player = window.panels.panel(LessonPanel).player
+    player.start(replace(lessons_of("swh")[0], sample=""))
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
     in_sandbox(window)
     at(window, 1500)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +26,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
 from shardcore.teaching import assets
+from shardcore.teaching.lessons.library import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.jobs import Job
 from shardscope.session.session import IndexState
@@ -268,9 +269,9 @@ def look_up(step: int) -> Prepare:
 def lesson(step: int) -> Prepare:
     def prepare(window: MainWindow) -> None:
         window.show_part("lessons")
-        window.help.teaching.this_file.trigger()
-        settle(window, 60)
         player = window.panels.panel(LessonPanel).player
+        player.start(replace(lessons_of("swh")[0], sample=""))
+        settle(window, 60)
         player.go(step)
         settle(window, 40)
         player.show_answer()
@@ -328,7 +329,6 @@ WELCOME = (
     Row("File > Open address…", dialog("AddressDialog")),
     Row("File > Open as…", dialog("OpenWith")),
     Row("File > New shard…", dialog("NewShardDialog")),
-    Row("File > New empty file in the sandbox…", dialog("QInputDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
         for one in assets.main_samples()
@@ -345,7 +345,6 @@ WELCOME = (
     changing("View > Zoom out", lambda window: window.settings.zoom),
     Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
-    Row("Learn > Compare formats…", dialog("CompareWindow")),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > About Shardscope", dialog("QMessageBox")),
@@ -434,7 +433,6 @@ SWH = (
     Row("Tools > Recover objects…", dialog("RecoverDialog")),
     Row("Learn > Missions…", brings("lessons"), away("lessons")),
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
-    Row("Learn > Teach me this file", brings("lessons"), away("lessons")),
     Row("Help > Format reference", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
     Row("Objects > Choose columns automatically", lambda window: not window.settings.columns("swh"), choose_column),
@@ -472,7 +470,6 @@ SWH = (
 SANDBOX = (
     Row("Tools > Sandbox > Flip a bit…", brings("sandbox"), away("sandbox")),
     *(Row(f"Tools > Sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36)) for n in range(8)),
-    Row("Tools > Sandbox > Overwrite…", brings("sandbox"), away("sandbox")),
     Row("Tools > Sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
     Row("Tools > Sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
     Row("Tools > Sandbox > Undo the last change", sandbox_has(0), flip),

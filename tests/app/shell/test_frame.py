@@ -207,8 +207,6 @@ ALWAYS = {
         "Open address…",
         "Open as…",
         "New shard…",
-        "New empty file in the sandbox…",
-        "Compare formats…",
         "Restore tabs at start",
         "Quit",
         "Panel or file…",
@@ -218,7 +216,7 @@ ALWAYS = {
     *("Zoom in", "Zoom out", "100 %"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Offsets in decimal", "Reduced motion"),
-    *("Save picture of the window…", "Compare formats…"),
+    "Save picture of the window…",
 }
 
 

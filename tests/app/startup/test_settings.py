@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,14 +54,7 @@ def test_theme_of_one_start(tmp_path: Path) -> None:
     assert (once.theme, Settings(path).theme) == ("light-safe", "light-safe")
 
 
-def test_a_lesson_on_an_address_is_remembered_without_its_signature(tmp_path: Path) -> None:
-    settings = Settings(tmp_path / "settings.json")
-    settings.set_lesson_step("small", 3, "https://me:word@host/a.shard?X-Amz-Signature=0123")
-    assert settings.lesson_step("small", "https://host/a.shard?X-Amz-Signature=4567") == 3
-    assert not {"word", "0123"} & set(re.findall(r"\w+", (tmp_path / "settings.json").read_text()))
-
-
-KINDS = ("", "_shown", "_done")
+KINDS = ("", "_done")
 
 
 def is_stored(attribute: object) -> bool:
@@ -125,14 +117,13 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
 @pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"])
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
     path, names = tmp_path / "s.json", ["theme", *(name for name, one in vars(Settings).items() if is_stored(one))]
-    keys = ["layout/state", "columns/swh", "lessons_on_files", *(f"lessons{kind}/small" for kind in KINDS), *names]
+    keys = ["layout/state", "columns/swh", *(f"lessons{kind}/small" for kind in KINDS), *names]
     path.write_text("{" + ", ".join(f'"{key}": {value}' for key in keys) + "}")
     settings, empty = Settings(path), Settings(tmp_path / "none.json")
     assert [type(getattr(settings, name)) for name in names] == [type(getattr(empty, name)) for name in names]
     assert settings.layout("state") is None
-    assert settings.lesson_step("small") == settings.lesson_step("small", "/a") == -1
+    assert settings.lesson_step("small") == -1
     assert not settings.is_lesson_done("small")
-    assert not settings.lesson_shown("small") - {1}
     assert not any(settings.columns("swh").values())
 
 

@@ -37,15 +37,13 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_list(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a name the drawings are listed, with what can be set; a key adds those of its lookup."""
     assert run(["draw", small]) == 0
     assert "bits-of-a-key\n    --set n_bits=8  Low bits: a whole number from 1 to 16\n" in capsys.readouterr().out
-    assert run(["draw", small, KEY, "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["played", "lookup"]
+    assert run(["draw", small, KEY]) == 0
+    assert "lookup" in capsys.readouterr().out
 
 
 def test_forms(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text is printed, SVG is written, JSON has every item with its bytes; controls are set."""
     assert run(["draw", small, "--name", "played", "--set", "n_bits=3"]) == 0
     out = capsys.readouterr().out
     assert "Bits of a key  [what if]" in out
@@ -56,13 +54,9 @@ def test_forms(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert ElementTree.parse(target).getroot().get("width") == "560"
     assert run(["draw", small, "--name", "played", "--svg", "-"]) == 0
     assert capsys.readouterr().out.startswith("<svg ")
-    assert run(["draw", small, "--name", "played", "--json"]) == 0
-    drawing = json.loads(capsys.readouterr().out)
-    assert drawing["figures"][1]["items"][0]["spans"] == [{"start": 0, "stop": 8}]
 
 
 def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is wrong is told in one line with what there is; a file that cannot be written is no usage error."""
     for options, told, code in (
         (
             ["--name", "lookup"],
@@ -85,7 +79,6 @@ def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_trace_draws_on_request(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The drawing of a step stands under it with `--draw`, and nowhere without; JSON has it always."""
     assert run(["trace", small, KEY]) == 0
     assert "The address of a uid" not in capsys.readouterr().out
     assert run(["trace", small, KEY, "--draw"]) == 0

@@ -22,25 +22,21 @@ class Terminal(io.StringIO):
     """Standard input of somebody who can be asked."""
 
     def isatty(self) -> bool:
-        """It is one."""
         return True
 
 
 @pytest.fixture
 def shard(tmp_path: Path) -> Path:
-    """A copy of a sample."""
     return Path(shutil.copy(SMALL, tmp_path))
 
 
 @pytest.fixture
 def keys() -> list[str]:
-    """Its keys."""
     with shardcore.open(SMALL) as opened:
         return [key for key in opened.objects.keys[:] if key is not None]
 
 
 def test_delete_and_undo(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With `--yes` it is done at once and told as JSON; `undo` puts it back, and then there is nothing to undo."""
     before = shard.read_bytes()
     assert run(["delete", str(shard), keys[0], "--yes", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -56,7 +52,6 @@ def test_delete_and_undo(shard: Path, keys: list[str], capsys: pytest.CaptureFix
 
 
 def test_files_are_edited_by_their_url(shard: Path, keys: list[str]) -> None:
-    """A `file://` URL names the file itself, its lock and its journal."""
     before = shard.read_bytes()
     url = shard.as_uri()
     assert run(["delete", url, keys[0], "--yes"]) == 0
@@ -67,7 +62,6 @@ def test_files_are_edited_by_their_url(shard: Path, keys: list[str]) -> None:
 
 
 def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A second edit keeps what the first one needs; questions and `--dry-run` say how many edits can be undone."""
     before = shard.read_bytes()
     assert run(["delete", str(shard), keys[0], "--yes"]) == 0
     assert run(["delete", str(shard), keys[1], "--dry-run"]) == 0
@@ -87,7 +81,6 @@ def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytes
 def test_nobody_is_there_to_ask(
     shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a terminal and without `--yes` nothing happens: 2; on a terminal the question says what is kept."""
     before = shard.read_bytes()
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert run(["delete", str(shard), keys[0]]) == 2
@@ -104,7 +97,6 @@ def test_nobody_is_there_to_ask(
 
 
 def test_a_dry_run_shows_old_and_new(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """`--dry-run` shows the bytes of each change, for people and as JSON, and writes nothing."""
     before = shard.read_bytes()
     assert run(["delete", str(shard), keys[0], "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -119,7 +111,6 @@ def test_a_dry_run_shows_old_and_new(shard: Path, keys: list[str], capsys: pytes
 
 
 def test_truncate(shard: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What follows the shard is cut off; where nothing does, that is told, and 0."""
     run(["truncate", str(shard), "--yes"])
     before = shard.read_bytes()
     shard.write_bytes(before + b"more")
@@ -129,46 +120,14 @@ def test_truncate(shard: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing was changed" in capsys.readouterr().err
 
 
-def test_an_interrupted_edit_is_told_at_the_next_open(
-    shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Any command that opens the file says that an edit was interrupted, and how to undo it."""
-    assert run(["delete", str(shard), keys[0], "--yes"]) == 0
-    journal = shard.with_name("small.shard.undo")
-    data = bytearray(journal.read_bytes())
-    data[8] = 0
-    journal.write_bytes(data)
-    assert run(["info", str(shard)]) == 0
-    assert "was interrupted" in capsys.readouterr().err
-
-
 def test_formats_without_the_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A format that has no such edit says which has; a key that is absent is 1."""
     tiny = shutil.copy(SMALL.parents[1] / "des" / "tiny.des", tmp_path)
     assert run(["delete", str(tiny), "a", "--yes"]) == 2
     assert "delete is not supported for des (supported: swh)" in capsys.readouterr().err
     assert run(["delete", str(shutil.copy(SMALL, tmp_path)), "ab" * 32, "--yes"]) == 1
 
 
-def test_undo_shows_old_and_new_bytes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`undo --dry-run` shows what stands there and what comes back; JSON only with `--json`."""
-    key = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-    file = tmp_path / "a.shard"
-    file.write_bytes((data / "swh" / "small.shard").read_bytes())
-    assert run(["delete", str(file), key, "--yes"]) == 0
-    capsys.readouterr()
-    assert run(["undo", str(file), "--dry-run"]) == 0
-    out = capsys.readouterr().out
-    assert f"  new  {key}" in out
-    assert "  old  000000000000000000\n" in out
-    assert not out.startswith("{")
-    assert run(["undo", str(file), "--dry-run", "--json"]) == 0
-    changes = json.loads(capsys.readouterr().out)["changes"]
-    assert all({"what", "start", "stop", "old", "new"} == set(one) for one in changes)
-
-
 def test_a_dry_run_of_tombstone_shows_the_lines_that_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each line that is added or removed, with the time of now; the second tombstone shows its own lines alone."""
     samples = SMALL.parents[3] / "resources" / "samples" / "des"
     folder = Path(shutil.copytree(samples / "archive", tmp_path / "archive"))
     began = datetime.now(UTC)

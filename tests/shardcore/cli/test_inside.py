@@ -15,7 +15,6 @@ CONTAINERS = Path(__file__).parents[2] / "data" / "containers"
 
 @pytest.fixture
 def link(tmp_path: Path) -> str:
-    """A safetensors file in a zip in a shard."""
     path = tmp_path / "archive.des"
     with shardcore.create(path, format="des", codec="zstd") as writer:
         writer.add("20/90", (CONTAINERS / "members.zip").read_bytes())
@@ -24,8 +23,6 @@ def link(tmp_path: Path) -> str:
 
 
 def test_commands_take_links(link: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """`ls`, `info`, `tree`, `explain`, `verify` and `get` read what is inside, and name it by the link."""
-
     def out(*words: str) -> str:
         assert run(list(words)) == 0, words
         return capfdbinary.readouterr().out.decode()
@@ -44,7 +41,6 @@ def test_commands_take_links(link: str, capfdbinary: pytest.CaptureFixture[bytes
 
 
 def test_extracting_what_is_inside(link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Members become files below the folder, names made safe as always."""
     assert run(["extract", link.rpartition("/")[0], str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert {"model.safetensors", "naïve.npy"} <= names
@@ -53,7 +49,6 @@ def test_extracting_what_is_inside(link: str, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_mistakes_have_their_exit_codes(link: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Absent keys, what is no shard, and impossible paths are told in one line."""
     file = link.partition("#")[0]
     for wrong, code in ((f"{file}#/none", 1), (f"{file}#/text", 3), (f"{file}#/%ff", 2), (f"{file}x#/text", 4)):
         assert run(["ls", wrong]) == code, wrong

@@ -17,6 +17,7 @@ from shardcore.model.number_words import long_size
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
+from tests.hostile.neuroglancer import SHARDING
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -27,13 +28,11 @@ SIZE_OF = {name: found["size"] for name, found in json.loads((SIZES / "expected.
 
 @pytest.fixture
 def small(data: Path) -> str:
-    """A Read Shard of twelve objects."""
     return str(data / "swh/small.shard")
 
 
 @pytest.fixture
 def damaged(data: Path, tmp_path: Path) -> str:
-    """The same, with a slot that points outside."""
     content = bytearray((data / "swh/small.shard").read_bytes())
     with shardcore.open(bytes(content)) as shard:
         at = shard.find(KEY).row
@@ -45,7 +44,6 @@ def damaged(data: Path, tmp_path: Path) -> str:
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> Any:
-    """The one JSON value on standard output."""
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     return json.loads(out)
@@ -53,7 +51,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.mark.parametrize("name", SIZE_OF)
 def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """No cost of opening many small files is printed as their size."""
     folder = str((SAMPLES.parents[1] if "/" in name else SIZES) / name)
     assert run(["info", folder, "--json"]) == 0
     assert told(capsys)["size"] == SIZE_OF[name]
@@ -62,7 +59,6 @@ def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.Ca
 
 
 def test_sizes_are_those_of_the_file_system() -> None:
-    """Of each folder of the samples: its members, one by one and together, and what reading the index fetches."""
     opened = 0
     for folder in sorted(path for path in SAMPLES.rglob("*") if path.is_dir()):
         try:
@@ -80,7 +76,6 @@ def test_sizes_are_those_of_the_file_system() -> None:
 
 
 def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The members of `info --json`: integers as integers, byte strings as hex, sections that tile the file."""
     assert run(["info", small, "--json"]) == 0
     found = told(capsys)
     assert list(found) == ["uri", "format", "why", "version", "size", "objects", "sections", "fields"]
@@ -91,28 +86,8 @@ def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> N
     assert found["fields"]["header.magic"].startswith(b"SWHShard".hex())
 
 
-def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The plain form names format, sections and fields."""
-    assert run(["info", small]) == 0
-    out = capsys.readouterr().out
-    assert "swh 1 (magic SWHShard)" in out
-    assert "header.objects_count" in out
-    assert "hash function" in out
-    assert "0x1171–0x1378 · 520 bytes" in out
-
-
-def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Magics and names are text for people; bytes that are no text, and all bytes in JSON, are hex."""
-    assert run(["info", small]) == 0
-    fields = dict(line.split() for line in capsys.readouterr().out.splitlines() if len(line.split()) == 2)
-    assert fields["header.magic"] == "SWHShard"
-    assert fields["hash_function.algorithm"] == "chd_ph"
-    assert run(["info", small, "--json"]) == 0
-    assert told(capsys)["fields"]["hash_function.algorithm"] == b"chd_ph\0".hex()
-
-
 def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
+    """`info` and `tree` of a truncated file print what is readable, with exit code 0."""
     cut = tmp_path / "cut.shard"
     cut.write_bytes(Path(small).read_bytes()[:1000])
     assert run(["info", str(cut), "--json"]) == 0
@@ -131,7 +106,6 @@ def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.Capt
 
 
 def members(node: dict[str, Any]) -> None:
-    """Asserts the members of a node, down the tree."""
     assert list(node)[:7] == ["name", "span", "value", "text", "role", "doc", "error"]
     assert list(node)[-1] == "children"
     assert set(node["span"]) <= {"source", "start", "stop"}
@@ -140,7 +114,6 @@ def members(node: dict[str, Any]) -> None:
 
 
 def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tree --json` is a node with children, as deep as asked."""
     assert run(["tree", small, "--json", "--depth", "4"]) == 0
     root = told(capsys)
     members(root)
@@ -153,7 +126,6 @@ def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("offset", ["40", "0x28", "0b101000", "0o50"])
 def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`explain --json` goes from the file to the smallest thing, each with span, value and sentence."""
     assert run(["explain", small, offset, "--json"]) == 0
     path = told(capsys)
     assert all({"name", "span", "value", "doc"} <= set(node) for node in path)
@@ -164,17 +136,8 @@ def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixtur
     assert "objects_count = 12" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("offset", ["x", "", "1.5", "5064", "0x" + "f" * 40, "9" * 6000, "010"])
-def test_bytes_that_are_not_there(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no offset of the file is wrong usage."""
-    assert run(["explain", small, offset]) == 2
-    assert run(["explain", small, "--", "-1"]) == 2
-    assert run(["explain", small, "0", "--in", "nowhere"]) == 2
-    assert capsys.readouterr().err.count("\n") == 3
-
-
 def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`trace --json` ends found (0), absent (1) or damaged (3), with what each step looked at and cost."""
+    """Exit code 0 for found, 1 for absent, 3 for damaged."""
     for where, key, outcome, code in [
         (small, KEY, "found", 0),
         (small, ABSENT, "absent", 1),
@@ -193,7 +156,6 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
 
 
 def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text has each step's reason, the meaning and unit of its values, and the numbers of its bytes."""
     assert run(["trace", small, KEY]) == 0
     text = capsys.readouterr().out
     assert text.count("    why: ") == 11
@@ -215,7 +177,6 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
 
 
 def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`explain --leads` lists the bytes that point to a byte; without it the answer is the path alone, as ever."""
     assert run(["explain", small, "1200", "--leads", "--json"]) == 0
     found = told(capsys)
     assert list(found) == ["path", "leads", "more"]
@@ -229,7 +190,6 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])
 def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`verify --json` says whether the shard has errors, to the depth asked for; errors are exit code 1."""
     assert run(["verify", small, "--depth", depth, "--json"]) == 0
     report = told(capsys)
     assert list(report) == ["ok", "objects", "unverified", "findings"]
@@ -246,29 +206,8 @@ def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.Cap
         assert set(finding["span"]) == {"start", "stop"}
 
 
-def test_verify_reports_on_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A shard whose hash function is damaged still has objects: that is a report, and not the end."""
-    content = bytearray(Path(small).read_bytes())
-    content[-4:] = b"\xff" * 4
-    broken = tmp_path / "broken.shard"
-    broken.write_bytes(content)
-    assert run(["verify", str(broken), "--json"]) == 1
-    report = told(capsys)
-    assert report["objects"] == 12
-    assert not report["ok"]
-
-
 def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """`locate` answers from the routing rule; formats without one, and missing parameters, are wrong usage."""
-    spec = {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
-        "hash": "identity",
-        "minishard_bits": 1,
-        "shard_bits": 4,
-        "minishard_index_encoding": "raw",
-        "data_encoding": "raw",
-    }
+    spec = SHARDING | {"minishard_bits": 1, "shard_bits": 4}
     assert run(["locate", "neuroglancer", "5", "-O", f"spec={json.dumps(spec)}", "--json"]) == 0
     assert "2.shard" in json.dumps(told(capsys))
     for wrong in (
@@ -312,7 +251,6 @@ def test_verify_never_claims_more_than_was_checked(
 
 @pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
 def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that does not open is a report with one error, besides the message and exit code 3."""
     file = tmp_path / name
     file.write_bytes(
         (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
@@ -325,26 +263,7 @@ def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.Cap
     assert captured.err.startswith("shardcore: ")
 
 
-@pytest.mark.parametrize("option", ["--date", "--zones", "--xorbs"])
-def test_an_option_that_the_format_does_not_have_is_refused(
-    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`ls --date` of a Read Shard is wrong usage: nothing there has a date."""
-    value = "2026-01-05" if option == "--date" else str(tmp_path)
-    assert run(["ls", small, option, value]) == 2
-    assert "swh" in capsys.readouterr().err
-
-
-def test_trace_in_brief(small: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--brief` has one line for each step, and the outcome."""
-    assert run(["trace", small, KEY, "--brief"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(".")[0].strip() for line in lines[:-1]] == [str(number) for number in range(1, 12)]
-    assert lines[-1] == f"found: {KEY}"
-
-
 def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """`-O help` works for `locate`, too; the help of `pack` and `convert` names all formats."""
     assert run(["locate", "des", "5", "-O", "help"]) == 0
     assert "n_bits" in capsys.readouterr().out
     for command in ("pack", "convert"):
@@ -353,15 +272,7 @@ def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> N
         assert all(one.name in out for one in all_formats())
 
 
-@pytest.mark.parametrize("command", ["append", "delete", "truncate", "tombstone"])
-def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--endpoint-url` is no option of a command that changes a local file."""
-    assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
-    assert "no such option: --endpoint-url" in capsys.readouterr().err
-
-
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
-    """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
     path = str(SAMPLES / "bloscpack" / "array.blp")
     assert run(["info", path]) == 0
     assert "2 crc32" in capsys.readouterr().out
@@ -369,18 +280,7 @@ def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str
     assert told(capsys)["fields"]["header.checksum"] == 2
 
 
-def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
-    small: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An offset is a byte, not an amount of bytes."""
-    assert run(["trace", small, KEY]) == 0
-    out = capsys.readouterr().out
-    assert "offset = 0x208" in out
-    assert "length = 1 byte" in out
-
-
 def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command without `--limit-bytes` says which commands have it."""
     error = LimitExceeded("a chunk of 2 GiB")
     assert program.report_error(error, "draw") == program.report_error(error, "get") == 3
     first, second = capsys.readouterr().err.splitlines()

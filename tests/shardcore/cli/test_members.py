@@ -9,14 +9,12 @@ import pytest
 
 from shardcore.cli import rows
 from shardcore.cli.program import run
-from shardcore.operations.extraction.files import WRITERS
 from shardcore.shards.dataset import DataSet
 from tests.shardcore.formats.des.made import Stored, write
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Forty shards of two objects each; the one of number 10 is damaged."""
     for number in range(40):
         uids = [f"{number + 256 * n}" for n in range(2)]
         path = write(
@@ -35,7 +33,6 @@ def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
 def test_rows_come_member_by_member(
     folder: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`ls` loads no joined index: rows are in the order of the members, with any number of jobs, large members, too."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
     wanted = [f"{number + 256 * n}" for number in range(40) if number != 10 for n in range(2)]
     base = ["ls", str(folder), "--jobs", jobs, "--json"]
@@ -57,32 +54,3 @@ def test_rows_come_member_by_member(
     told = capsys.readouterr()
     assert [line.split()[-1] for line in told.out.splitlines()] == wanted
     assert "20261103_0A_0000.des: " in told.err
-
-
-@pytest.mark.parametrize("jobs", ["1", "5"])
-def test_objects_are_taken_out_member_by_member(
-    folder: Path, tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`extract` closes members again when their objects are written, and tells of those that cannot be read."""
-    monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
-    most = 0
-    real = DataSet.release
-
-    def counted(self: DataSet, name: str) -> None:
-        nonlocal most
-        most = max(most, sum(self.is_open(member.name) for member in self.members))
-        real(self, name)
-
-    monkeypatch.setattr(DataSet, "release", counted)
-    assert run(["extract", str(folder), str(tmp_path / "out"), "--jobs", jobs, "--json"]) == 1
-    told = capsys.readouterr()
-    assert [json.loads(line)["key"] for line in told.out.splitlines()][:4] == ["0", "256", "1", "257"]
-    assert "20261103_0A_0000.des: " in told.err
-    assert (tmp_path / "out" / "257").read_bytes() == b"257"
-    assert len(list((tmp_path / "out").iterdir())) == 79
-    # Those of which the rows are here, those that are looked at together, and those that are written.
-    assert 0 < most <= 2 * int(jobs) + int(jobs) + 2 * WRITERS
-    assert run(["extract", str(folder), str(tmp_path / "other"), "--match", "none*"]) == 1
-    assert "no key matches" in capsys.readouterr().err
-    assert run(["extract", str(folder), str(tmp_path / "other"), "--match", "25?", "--no-manifest"]) == 1
-    assert sorted(path.name for path in (tmp_path / "other").iterdir()) == ["256", "257", "258", "259"]

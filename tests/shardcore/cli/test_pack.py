@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +25,6 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files of a folder are packed; the line told has path, objects, size and digest of the file written."""
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(inputs), "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
@@ -48,7 +44,6 @@ def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--plan` writes nothing; sections, sizes and places of objects are those of the file written afterwards."""
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(inputs), "--plan", "--json"]) == 0
     (planned,) = json.loads(capsys.readouterr().out)["files"]
@@ -72,61 +67,13 @@ def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytes
 
 
 def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
-    """`-O NAME=VALUE` is an option of the writer; equal options give equal bytes."""
     for name, seed in [("a", "7"), ("b", "0x7"), ("c", "8")]:
         assert run(["pack", "swh", str(tmp_path / name), str(inputs), "-O", f"seed={seed}"]) == 0
     a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
     assert a == b != c
 
 
-def test_names_from_standard_input(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` reads the names of files, one on each line."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{inputs / 'a'}\n{inputs / 'c'}\n"))
-    assert run(["pack", "swh", str(tmp_path / "out"), "-"]) == 0
-    with shardcore.open(tmp_path / "out") as shard:
-        assert shard.declared_objects == 2
-
-
-def test_pack_fails_clearly(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong usage is 2, a missing file 4; nothing appears, and what exists stays."""
-    out = tmp_path / "out"
-    (tmp_path / "old").write_bytes(b"precious")
-    cases = [
-        (["nope", str(out), str(inputs)], 2),
-        (["swh", str(out)], 2),
-        (["swh", str(tmp_path / "old"), str(inputs)], 2),
-        (["swh", str(tmp_path / "old"), str(inputs), "--plan"], 2),
-        (["swh", str(tmp_path / "no/out"), str(inputs)], 2),
-        (["swh", str(out), str(inputs), "-O", "no_such=1"], 2),
-        (["swh", str(out), str(inputs), "-O", "seed"], 2),
-        (["swh", str(out), str(inputs / "a"), str(inputs / "a")], 2),
-        (["swh", str(out), str(tmp_path / "missing")], 4),
-        (["swh", str(out), "x" * 5000], 4),
-    ]
-    for arguments, code in cases:
-        assert run(["pack", *arguments]) == code, arguments
-        assert capsys.readouterr().err.count("\n") == 1, arguments
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "old"]
-    assert (tmp_path / "old").read_bytes() == b"precious"
-    assert run(["pack", "swh", str(tmp_path / "old"), str(inputs), "--force"]) == 0
-
-
-def test_what_is_no_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A device or a pipe is there, but cannot be packed; the message says that, and not that it is missing."""
-    assert run(["pack", "swh", str(tmp_path / "out"), os.devnull]) == 4
-    assert "not a regular file" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read everything")
-def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
-    """An input without permission is 4, and no shard appears."""
-    (inputs / "a").chmod(0)
-    assert run(["pack", "swh", str(tmp_path / "out"), str(inputs)]) == 4
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
 def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A manifest says the keys; it may come on standard input; no lines are an empty shard; extract's is one, too."""
     key = "ab" * 32
     (inputs / "m.jsonl").write_text(json.dumps({"path": "deep/b", "key": key}) + "\n" + json.dumps({"path": "c"}))
     assert run(["pack", "swh", str(tmp_path / "one"), "--manifest", str(inputs / "m.jsonl")]) == 0
@@ -145,36 +92,13 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('{"path": "a", "key": "short"}', "64 hex digits"),
-        ('{"path": "a", "colour": 1}', "swh cannot store 'colour' (supported: none)"),
-        ('{"path": "a"}\n{"path": "a"}', "have the same key"),
-        ('{"path": "missing"}', "cannot read"),
-    ],
-)
-def test_a_wrong_manifest_is_named(
-    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, told: str
-) -> None:
-    """What does not fit is told with the name of the manifest, and nothing is placed."""
-    (inputs / "m").write_text(line)
-    assert run(["pack", "swh", str(tmp_path / "out"), "--manifest", str(inputs / "m")]) in (2, 4)
-    error = capsys.readouterr().err
-    assert told in error
-    assert str(inputs) in error
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
 def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A format of one file says so where OUT is a folder, or ends like one."""
     for out in (str(tmp_path), f"{tmp_path}/new/"):
         assert run(["pack", "swh", out, str(inputs)]) == 2
         assert "one file: give the name of a file" in capsys.readouterr().err
 
 
 def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """OUT that ends with `/` becomes a data set; `created_at` of the manifest routes; extracted, it is packed again."""
     lines = [
         {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
         {"path": "c", "key": "2", "created_at": "2026-11-04"},
@@ -200,20 +124,9 @@ def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.Capture
         assert shard.objects.keys[:] == ["b", "a", "c", "deep/b", "m"]
 
 
-def test_the_options_of_a_format_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-O help` tells each option that is declared, with its choices; nothing is read or written."""
-    for command in (["pack", "des", str(tmp_path / "x")], ["convert", "nothing", "des", str(tmp_path / "x")]):
-        assert run([*command, "-O", "help"]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert [line.split()[0] for line in lines][:3] == ["codec", "level", "threshold"]
-        assert lines[0].endswith("One of none, zstd, lz4.")
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_reading_back_did_not_check_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Contents that verification left out for their size are named on standard error, and in each line of JSON."""
     (tmp_path / "zeros").write_bytes(bytes(100_000))
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 0)
     monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 3)
@@ -230,7 +143,6 @@ def test_what_reading_back_did_not_check_is_said(
 
 
 def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder has no single new file: one line says what to give, and nothing is written."""
     folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
     assert run(["rekey", str(folder), str(tmp_path / "new.mdb"), "--key", "11" * 32]) == 2
     assert capsys.readouterr().err == "shardcore: rekey writes one shard: give one file of the folder\n"
@@ -238,7 +150,6 @@ def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_rekey_writes_key_and_expiry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--key` and `--expiry` are options; `info` shows both."""
     shard = next((Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache").glob("*.mdb"))
     out = tmp_path / "new.mdb"
     assert run(["rekey", str(shard), str(out), "--key", "11" * 32, "--expiry", "2999-12-31"]) == 0
@@ -254,7 +165,6 @@ def test_rekey_writes_key_and_expiry(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_report_can_be_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--report -` prints the report alone; what was written is told on standard error."""
     (tmp_path / "a").write_bytes(b"a")
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(tmp_path / "a"), "--report", "-"]) == 0

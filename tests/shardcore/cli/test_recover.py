@@ -14,7 +14,6 @@ DAMAGED = SAMPLES / "des" / "damaged" / "20260105_2A_0000.des"
 
 
 def test_a_plan_reports_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each thing on a line, what vouches for it, and how many there are of each condition."""
     assert run(["recover", str(DAMAGED), "--plan"]) == EXIT_FINE
     out, error = capsys.readouterr()
     assert out.count("(no checksum)") == 5
@@ -27,10 +26,6 @@ def test_a_plan_reports_and_writes_nothing(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a folder that is made; a second run into the same is refused, and a folder has to be named.
-
-    What nothing vouches for stands in a folder of its own.
-    """
     assert run(["recover", str(SAMPLES / "swh" / "damaged.shard"), str(tmp_path / "out")]) == EXIT_FINE
     assert len(list((tmp_path / "out").iterdir())) == 13
     assert run(["recover", str(DAMAGED), str(tmp_path / "out")]) == EXIT_USAGE
@@ -41,7 +36,6 @@ def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_objects_that_the_header_declares_are_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a file that was cut, `recover` reports how many of the declared objects were found; else exit code 1."""
     cut = tmp_path / "cut.shard"
     cut.write_bytes((SAMPLES / "swh" / "small.shard").read_bytes()[:3000])
     assert run(["recover", str(cut), "--plan"]) == EXIT_ABSENT

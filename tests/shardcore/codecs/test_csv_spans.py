@@ -15,7 +15,6 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_siz
 
 
 def rows_of(data: bytes, delimiter: str = ",") -> list[list[str]]:
-    """The cells of a table by their bytes."""
     return [
         [cell_text(data[first:last]) for first, last in cell_spans(data, start, stop, delimiter)]
         for start, stop in row_spans(data).tolist()
@@ -25,14 +24,12 @@ def rows_of(data: bytes, delimiter: str = ",") -> list[list[str]]:
 @pytest.mark.thorough
 @given(st.lists(st.lists(CELLS, min_size=2, max_size=4), max_size=6), st.sampled_from("\t,;"), st.booleans())
 def test_cells_are_those_of_the_csv_module(rows: list[list[str]], delimiter: str, carriage: bool) -> None:
-    """Rows and cells are those that were written, quotes, line ends and delimiters in cells included."""
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=delimiter, lineterminator="\r\n" if carriage else "\n").writerows(rows)
     assert rows_of(stream.getvalue().encode(), delimiter) == rows
 
 
 def test_bytes_of_a_cell() -> None:
-    """The bytes of a cell are exactly its own: quotes included, delimiter and line end not."""
     data = b'a,"b ""c"", d",e\r\n\r\n1,,3'
     rows = row_spans(data).tolist()
     assert [data[start:stop] for start, stop in rows] == [b'a,"b ""c"", d",e', b"1,,3"]
@@ -41,7 +38,6 @@ def test_bytes_of_a_cell() -> None:
 
 
 def test_open_quotes_and_marks() -> None:
-    """A quote that is never closed ends with the table; a byte order mark is no part of the first cell."""
     assert rows_of(b'\xef\xbb\xbfa,"b\nc') == [["a", "b\nc"]]
     assert rows_of(b"") == []
     assert len(row_spans(b"x\n" * 1000, most=10)) == 10

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import subprocess
-import sys
 import tracemalloc
 import zlib
 
@@ -13,15 +11,8 @@ import lz4.frame
 import pytest
 import zstandard
 
-from shardcore.codecs.decompress import (
-    CODECS,
-    SHOWN_LIMIT,
-    decompress,
-    decompress_many,
-    decompress_shown,
-    decompress_stream,
-)
-from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
+from shardcore.codecs.decompress import CODECS, decompress, decompress_many, decompress_stream
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.model.span import Span
 
 PLACE = Span("", 100, 200)
@@ -29,7 +20,6 @@ TEXT = b"The quick brown fox jumps over the lazy dog. " * 40
 
 
 def compressed(codec: str, data: bytes) -> bytes:
-    """Stored bytes of `data`, made by the libraries in their plainest way."""
     match codec:
         case "zstd":
             return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(data)
@@ -43,7 +33,6 @@ def compressed(codec: str, data: bytes) -> bytes:
 
 
 def noise(size: int, seed: int = 7) -> bytes:
-    """Bytes that no codec shrinks."""
     return random.Random(seed).randbytes(size)
 
 
@@ -54,7 +43,6 @@ CONTENTS = [b"", b"x", TEXT, bytes(300_000), noise(300_000), noise(2_500_000, 8)
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("content", CONTENTS, ids=len)
 def test_expands(codec: str, content: bytes) -> None:
-    """Every codec gives back what was stored, at a limit that is exactly enough."""
     stored = compressed(codec, content)
     assert decompress(codec, stored, limit=len(content), expected=len(content)) == content
 
@@ -62,7 +50,6 @@ def test_expands(codec: str, content: bytes) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("step", [1, 3, 1000])
 def test_stream_cut_anywhere(codec: str, step: int) -> None:
-    """The streaming form does not care where its chunks are cut, nor about empty ones."""
     content = TEXT + noise(3000)
     stored = compressed(codec, content)
     chunks = [stored[at : at + step] for at in range(0, len(stored), step)]
@@ -71,18 +58,7 @@ def test_stream_cut_anywhere(codec: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_stream_pieces_are_bounded(codec: str) -> None:
-    """No piece of an expanding stream is larger than 1 MiB."""
-    stored = compressed(codec, bytes(5 << 20))
-    chunks = [stored[at : at + (1 << 20)] for at in range(0, len(stored), 1 << 20)]
-    sizes = [len(piece) for piece in decompress_stream(codec, chunks, limit=5 << 20)]
-    assert sum(sizes) == 5 << 20
-    assert max(sizes) <= 1 << 20
-
-
-@pytest.mark.parametrize("codec", CODECS)
 def test_one_byte_over_the_limit(codec: str) -> None:
-    """A result one byte past the limit is refused, with the place."""
     with pytest.raises(LimitExceeded) as caught:
         decompress(codec, compressed(codec, TEXT), limit=len(TEXT) - 1, span=PLACE)
     assert caught.value.span == PLACE
@@ -90,7 +66,6 @@ def test_one_byte_over_the_limit(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_bomb_is_stopped_while_it_expands(codec: str) -> None:
-    """64 MiB of zeros are refused at a limit of 1 MiB without being held in memory."""
     stored = compressed(codec, bytes(64 << 20))
     tracemalloc.start()
     try:
@@ -104,7 +79,6 @@ def test_bomb_is_stopped_while_it_expands(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_declared_size_past_the_limit(codec: str) -> None:
-    """A declared size over the limit is refused before anything is expanded or allocated."""
     with pytest.raises(LimitExceeded):
         decompress(codec, compressed(codec, TEXT), limit=1 << 20, expected=1 << 50)
 
@@ -112,14 +86,12 @@ def test_declared_size_past_the_limit(codec: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("off", [-1, 1])
 def test_declared_size_is_compared(codec: str, off: int) -> None:
-    """A declared size that is one off is an error."""
     with pytest.raises(FormatError, match="declared"):
         decompress(codec, compressed(codec, TEXT), limit=1 << 20, expected=len(TEXT) + off)
 
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_every_cut_is_truncated(codec: str) -> None:
-    """Stored bytes cut anywhere are `Truncated`, at a place; never a short result."""
     stored = compressed(codec, TEXT)
     for stop in range(len(stored)):
         with pytest.raises(Truncated) as caught:
@@ -130,7 +102,7 @@ def test_every_cut_is_truncated(codec: str) -> None:
 @pytest.mark.parametrize("codec", PACKED)
 @pytest.mark.parametrize("tail", [b"\0", b"more than a byte", None], ids=["zero", "text", "second"])
 def test_nothing_may_follow(codec: str, tail: bytes | None) -> None:
-    """One payload is one frame, member or stream: what follows it, even a second one, is an error."""
+    """One payload is one frame, member or stream."""
     stored = compressed(codec, TEXT)
     with pytest.raises(FormatError, match="follow"):
         decompress(codec, stored + (stored if tail is None else tail), limit=1 << 20)
@@ -140,7 +112,6 @@ def test_nothing_may_follow(codec: str, tail: bytes | None) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 8, 255, 256, 1000])
 def test_nothing_may_follow_one_of_many_members(size: int) -> None:
-    """Of members that are expanded together, those with bytes after their end fail, be it a copy of it."""
     member = gzip.compress(noise(size), mtime=0)
     tails = [b"", b"\0", member[-1:], member[-4:], member[-8:], member]
     found = decompress_many("gzip", [member, *(member + tail for tail in tails)], lambda number: Span("", number, 99))
@@ -151,24 +122,14 @@ def test_nothing_may_follow_one_of_many_members(size: int) -> None:
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_wrong_content_checksum(codec: str) -> None:
-    """A checksum that does not fit the content is `BadChecksum`."""
     stored = bytearray(compressed(codec, TEXT))
     stored[-8 if codec == "gzip" else -1] ^= 1
     with pytest.raises(BadChecksum):
         decompress(codec, bytes(stored), limit=1 << 20)
 
 
-def test_wrong_gzip_size() -> None:
-    """The size in the trailer of a gzip member is compared, too."""
-    stored = bytearray(gzip.compress(TEXT, mtime=0))
-    stored[-4] ^= 1
-    with pytest.raises(FormatError):
-        decompress("gzip", bytes(stored), limit=1 << 20)
-
-
 @pytest.mark.parametrize("codec", PACKED)
 def test_mutations_give_only_our_errors(codec: str) -> None:
-    """Whatever single byte is changed: the right content, another content, or a ShardError."""
     rng = random.Random(11)
     stored = compressed(codec, TEXT + noise(200))
     for _ in range(600):
@@ -181,17 +142,8 @@ def test_mutations_give_only_our_errors(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
-def test_foreign_magic(codec: str) -> None:
-    """Skippable and foreign frames are named as such, not taken for an empty payload."""
-    skippable = b"\x50\x2a\x4d\x18" + b"\x04\0\0\0" + b"abcd"
-    for data in (skippable, b"plain text instead"):
-        with pytest.raises(BadMagic):
-            decompress(codec, data, limit=1 << 20)
-
-
-@pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_content_size_in_the_frame_is_a_claim(codec: str) -> None:
-    """A frame that claims 1 TiB of content allocates nothing for it."""
+    """A frame that declares 1 TiB allocates nothing for it."""
     if codec == "zstd":  # descriptor: 8-byte content size, not single segment; 1 KiB window; empty last block
         stored = b"\x28\xb5\x2f\xfd" + b"\xc0\x00" + (1 << 40).to_bytes(8, "little") + b"\x01\0\0"
     else:
@@ -208,7 +160,6 @@ def test_content_size_in_the_frame_is_a_claim(codec: str) -> None:
 
 @pytest.mark.parametrize("flag", [0x20, 0x40, 0x80, 0xC0])
 def test_wrong_content_size_in_a_zstd_frame(flag: int) -> None:
-    """All four widths of the content size are read and compared with the content."""
     width = {0x20: 1, 0x40: 2, 0x80: 4, 0xC0: 8}[flag]
     window = b"" if flag == 0x20 else b"\x00"
     bias = 256 if width == 2 else 0
@@ -226,62 +177,7 @@ def test_wrong_content_size_in_a_zstd_frame(flag: int) -> None:
 
 @pytest.mark.parametrize("log", [28, 31, 41])
 def test_window_of_zstd_is_bounded(log: int) -> None:
-    """A frame that asks the decoder for a window over 128 MiB is refused."""
+    """The limit is 128 MiB."""
     stored = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([log - 10 << 3]) + b"\x01\0\0"
     with pytest.raises(Unsupported, match="window"):
         decompress("zstd", stored, limit=1 << 20)
-
-
-def test_frames_without_content_size() -> None:
-    """Frames written by a stream, which do not know their size, expand like others."""
-    engine = zstandard.ZstdCompressor(write_content_size=False).compressobj()
-    stored = engine.compress(TEXT) + engine.flush()
-    assert decompress("zstd", stored, limit=len(TEXT)) == TEXT
-    stored = lz4.frame.compress(TEXT, store_size=False)
-    assert decompress("lz4", stored, limit=len(TEXT)) == TEXT
-
-
-def test_unknown_codec() -> None:
-    """A codec nobody knows is `Unsupported`, and is told at once, not at the first piece."""
-    with pytest.raises(Unsupported):
-        decompress_stream("brotli", [], limit=1)
-
-
-@pytest.mark.parametrize("form", [bytes, bytearray, memoryview])
-def test_any_buffer(form: type) -> None:
-    """Bytes, bytearrays and memoryviews are taken alike."""
-    for codec in CODECS:
-        content = noise(700_000)
-        assert decompress(codec, form(compressed(codec, content)), limit=1 << 20) == content
-
-
-def test_libraries_are_imported_when_they_are_needed() -> None:
-    """What compresses nothing does not pay for zstd and LZ4, and neither does what only knows zlib."""
-    script = (
-        "import sys; from shardcore.codecs.decompress import decompress; decompress('none', b'a');"
-        "import zlib; decompress('zlib', zlib.compress(b'a'));"
-        "assert not {'zstandard', 'lz4'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
-
-
-def test_what_is_shown_is_bounded_and_says_so() -> None:
-    """Bytes that are shown as a source of their own are at most 32 MiB, whatever an object may be."""
-    assert decompress_shown("zlib", zlib.compress(TEXT), span=PLACE) == TEXT
-    bomb = zlib.compress(bytes(SHOWN_LIMIT + 1), 9)
-    with pytest.raises(LimitExceeded, match="more than the 32 MiB that can be shown; extract the object") as caught:
-        decompress_shown("zlib", bomb, span=PLACE)
-    assert caught.value.span == PLACE
-    assert len(decompress("zlib", bomb)) == SHOWN_LIMIT + 1
-
-
-def test_a_large_result_is_not_held_twice() -> None:
-    """The pieces of a large payload become one result without a second copy beside it."""
-    size = 48 << 20
-    data = zlib.compress(bytes(size), 9)
-    tracemalloc.start()
-    try:
-        assert len(decompress("zlib", data)) == size
-        assert tracemalloc.get_traced_memory()[1] < 1.6 * size
-    finally:
-        tracemalloc.stop()

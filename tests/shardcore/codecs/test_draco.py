@@ -11,7 +11,7 @@ import pytest
 
 from shardcore import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.codecs.draco import check_counts, draco_task
-from shardcore.codecs.isolated import IsolatedDecoder, run_task
+from shardcore.codecs.isolated import IsolatedDecoder
 from shardcore.testing import rounds
 
 POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.float32)
@@ -19,7 +19,6 @@ FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], np.uint32)
 
 
 def encoded(level: int = 7, *, metadata: bool = False, ordered: bool = False) -> bytes:
-    """A tetrahedron, quantised to 10 bits."""
     data: bytes = DracoPy.encode(
         POINTS,
         FACES,
@@ -36,7 +35,6 @@ def encoded(level: int = 7, *, metadata: bool = False, ordered: bool = False) ->
 @pytest.mark.parametrize("metadata", [False, True])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_fragment_is_decoded(metadata: bool, ordered: bool) -> None:
-    """Both methods, with metadata and without: the corners come back, and each triangle has three of them."""
     header, data = draco_task({}, encoded(metadata=metadata, ordered=ordered))
     assert header == {"vertices": 4, "triangles": 4, "quantised": (0, 0, 0, 1023, 10)}
     points = np.frombuffer(data, "<f4", 12).reshape(-1, 3)
@@ -48,7 +46,6 @@ def test_a_fragment_is_decoded(metadata: bool, ordered: bool) -> None:
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_declared_counts_are_limited(ordered: bool) -> None:
-    """More triangles than allowed are refused by the head alone, however short the fragment is."""
     data = encoded(ordered=ordered)
     check_counts(data, 4)
     with pytest.raises(LimitExceeded, match="4 triangles"):
@@ -59,7 +56,6 @@ def test_declared_counts_are_limited(ordered: bool) -> None:
 
 
 def test_other_heads_are_refused() -> None:
-    """Not Draco, other versions, a point cloud, an unknown method, a cut head: each has its reason."""
     data = encoded()
     for changed, kind in (
         (b"NOT" + data, FormatError),
@@ -80,7 +76,6 @@ def test_other_heads_are_refused() -> None:
 
 
 def test_garbage_behind_a_sound_head_is_an_error_in_the_isolated_decoder() -> None:
-    """Whatever bytes follow, the answer is a mesh or an error, and the decoder of the next fragment works."""
     dice, data = random.Random(20), encoded()
     with IsolatedDecoder() as decoder:
         for _ in range(rounds(200, 25)):
@@ -91,9 +86,3 @@ def test_garbage_behind_a_sound_head_is_an_error_in_the_isolated_decoder() -> No
             with suppress(ShardError):
                 assert decoder.run("draco", {"triangles": 1000}, cut, limit=48_000)[0]["triangles"] <= 1000
         assert decoder.run("draco", {}, data)[0]["triangles"] == 4
-
-
-def test_the_task_runs_in_this_process_too() -> None:
-    """Without isolation the same bytes come back."""
-    with IsolatedDecoder() as decoder:
-        assert decoder.run("draco", {}, encoded())[1] == run_task("draco", {}, encoded())[1]

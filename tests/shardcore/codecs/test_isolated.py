@@ -21,20 +21,15 @@ PLACE = Span("", 64, 128)
 
 @pytest.fixture
 def decoder() -> Iterator[IsolatedDecoder]:
-    """A decoder, ended after the test."""
     with IsolatedDecoder() as made:
         yield made
 
 
-def decompress(
-    decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None
-) -> bytes:
-    """The uncompressed bytes of a chunk."""
+def decompress(decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None) -> bytes:
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
 
 def pid(decoder: IsolatedDecoder) -> int:
-    """The process after a decoder that has worked."""
     process = decoder._process
     assert process is not None
     assert process.pid is not None
@@ -42,7 +37,6 @@ def pid(decoder: IsolatedDecoder) -> int:
 
 
 def test_plain_bytes_come_back_and_the_process_stays(decoder: IsolatedDecoder) -> None:
-    """One process serves all chunks."""
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
     first = pid(decoder)
     assert decompress(decoder, make_chunk(sample(70_000), codec=4)) == sample(70_000)
@@ -50,7 +44,6 @@ def test_plain_bytes_come_back_and_the_process_stays(decoder: IsolatedDecoder) -
 
 
 def test_errors_arrive_as_they_were(decoder: IsolatedDecoder) -> None:
-    """A refused chunk raises the same error with the caller's place, and the decoder goes on."""
     chunk = make_chunk(sample(5000))
     with pytest.raises(Unsupported, match="Blosc chunk version 5") as caught:
         decompress(decoder, b"\x05" + chunk[1:], place=PLACE)
@@ -62,7 +55,6 @@ def test_errors_arrive_as_they_were(decoder: IsolatedDecoder) -> None:
 
 @pytest.mark.thorough
 def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> None:
-    """A process that dies while it works gives a FormatError; the next chunk gets a new process."""
     chunk = make_chunk(sample(5000))
     decompress(decoder, chunk)
     first = pid(decoder)
@@ -77,21 +69,8 @@ def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> No
     assert pid(decoder) != first
 
 
-@pytest.mark.thorough
-def test_a_process_that_died_in_between_is_replaced(decoder: IsolatedDecoder) -> None:
-    """A process found dead is not the fault of the next chunk."""
-    chunk = make_chunk(sample(5000))
-    decompress(decoder, chunk)
-    first = pid(decoder)
-    os.kill(first, signal.SIGKILL)
-    assert decoder._process is not None
-    decoder._process.join()
-    assert decompress(decoder, chunk) == sample(5000)
-    assert pid(decoder) != first
-
-
 def test_a_task_that_is_cancelled_ends_with_its_process() -> None:
-    """Time alone ends no task; the process of one that is not wanted any more is killed, and the next has another."""
+    """The next task has another process."""
     with IsolatedDecoder() as decoder:
         chunk = make_chunk(sample(5000))
         decompress(decoder, chunk)
@@ -112,7 +91,6 @@ def test_a_task_that_is_cancelled_ends_with_its_process() -> None:
 
 
 def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
-    """Chunks from several threads do not get each other's bytes."""
     answers: dict[int, bytes] = {}
 
     def work(number: int) -> None:
@@ -127,23 +105,19 @@ def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
 
 
 def greedy_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Take more memory than the task may have."""
     return {}, bytes(header["bytes"])[:1]
 
 
 def broken_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Fail as a library may."""
     raise KeyError("no such marker")
 
 
 def long_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return more than was allowed."""
     return {}, bytes(header["limit"] + 1)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of memory is that of Linux")
 def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that takes too much memory, returns too much or fails is an error; the process stays."""
     for name in ("greedy", "long", "broken"):
         monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_isolated:{name}_task")
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
@@ -158,25 +132,13 @@ def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: p
 
 
 def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
-    """After `close`, a task is an error: nothing would end its process."""
     decoder.close()
     with pytest.raises(ShardError, match="closed"):
         decompress(decoder, make_chunk(sample(5000)))
     assert multiprocessing.active_children() == []
 
 
-def test_tasks_run_here_as_well() -> None:
-    """`run_task` returns the same, and errors with the span of the payload."""
-    chunk = make_chunk(sample(5000))
-    assert run_task("blosc", {}, chunk) == ({}, sample(5000))
-    with pytest.raises(Unsupported) as caught:
-        run_task("blosc", {}, b"\x05" + chunk[1:], place=PLACE)
-    assert caught.value.span == PLACE
-    assert "blosc" in TASKS
-
-
 def test_what_a_library_raises_is_an_error_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without isolation, too, only errors of this library leave a task."""
     monkeypatch.setitem(TASKS, "broken", f"{__name__}:broken_task")
     with pytest.raises(FormatError, match="the decoder failed") as caught:
         run_task("broken", {}, b"", place=PLACE)

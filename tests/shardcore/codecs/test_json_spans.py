@@ -22,7 +22,6 @@ VALUES = st.recursive(
 
 
 def built(spans: JsonSpans, data: bytes, value: JsonValue) -> Any:
-    """The value that the spans describe, down to its leaves."""
     members = list(spans.members(value))
     assert len(members) == value.count
     if value.kind == "object":
@@ -34,7 +33,6 @@ def built(spans: JsonSpans, data: bytes, value: JsonValue) -> Any:
 
 @given(VALUES, st.sampled_from([None, 0, 1, "\t"]), st.booleans())
 def test_spans_describe_the_value(value: Any, indent: int | str | None, ascii_only: bool) -> None:
-    """The values of the spans are those of the parser, and each byte leads back to its value."""
     data = f" {json.dumps(value, indent=indent, ensure_ascii=ascii_only)}\n".encode()
     spans = JsonSpans(data)
     assert built(spans, data, spans.root) == value
@@ -47,34 +45,15 @@ def test_spans_describe_the_value(value: Any, indent: int | str | None, ascii_on
         stack += [((*path, number), inner) for number, inner in enumerate(spans.members(one))]
 
 
-def test_strings_hide_brackets_and_escapes() -> None:
-    """Brackets, commas and quotes in strings are no structure."""
-    data = rb'{"a\"]": "[1,{\\\"}", "b" : [ "\\", "" ] }'
-    spans = JsonSpans(data)
-    first, second = spans.members(spans.root)
-    assert (first.key, data[first.start : first.stop]) == ('a"]', rb'"[1,{\\\"}"')
-    assert second.key_start == data.index(b'"b"')
-    assert [data[one.start : one.stop] for one in spans.members(second)] == [rb'"\\"', b'""']
-
-
 def test_a_part_of_the_members() -> None:
-    """Members are found from any number on, without those before."""
     data = json.dumps(list(range(10_000))).encode()
     spans = JsonSpans(data)
     assert spans.root.count == 10_000
     assert [data[one.start : one.stop] for one in spans.members(spans.root, 9998)] == [b"9998", b"9999"]
 
 
-def test_a_mark_of_the_byte_order_is_passed_over() -> None:
-    """Offsets count the byte order mark."""
-    spans = JsonSpans(b'\xef\xbb\xbf{"a": 1}')
-    assert spans.root.start == 3
-    assert next(spans.members(spans.root)).start == 9
-
-
 @pytest.mark.parametrize("data", [b"[", b"]", b"][", b"[[]", b'{"a": [}', b"", b'"'])
 def test_damaged_texts(data: bytes) -> None:
-    """A text that is not JSON is refused, or its values lie within it."""
     try:
         root = JsonSpans(data).root
     except FormatError:
@@ -83,7 +62,6 @@ def test_damaged_texts(data: bytes) -> None:
 
 
 def test_limits() -> None:
-    """Nesting and values are counted before anything is built."""
     with pytest.raises(FormatError, match="deep"):
         JsonSpans(b"[" * 5000 + b"]" * 5000)
     with pytest.raises(FormatError, match="bytes"):

@@ -23,7 +23,6 @@ TEXTS = [
 
 @pytest.mark.parametrize("value", TEXTS, ids=lambda value: type(value).__name__)
 def test_values_are_those_of_the_standard_library(value: object) -> None:
-    """Within the limits the value is what `json.loads` gives, of text and of bytes."""
     text = json.dumps(value, ensure_ascii=False)
     assert parse_json(text, "the text") == value
     assert parse_json(text.encode(), "the text") == value
@@ -50,7 +49,6 @@ def test_values_are_those_of_the_standard_library(value: object) -> None:
     ids=lambda value: ascii(value[:12]),
 )
 def test_what_is_over_the_limits_is_an_error_with_its_place(text: str | bytes, told: str) -> None:
-    """Depth, size, values and digits are bounded; nothing but a `FormatError` is raised."""
     place = Span("info", 0, 7)
     with pytest.raises(FormatError) as caught:
         parse_json(text, "the text", span=place)
@@ -58,54 +56,21 @@ def test_what_is_over_the_limits_is_an_error_with_its_place(text: str | bytes, t
     assert caught.value.span == place
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "it ends too early (column 1)"),
-        ("{bad", "a name in double quotes is missing here (column 2)"),
-        ("{'a': 1}", "a name in double quotes is missing here (column 2)"),
-        ("{1: 1}", "a name in double quotes is missing here (column 2)"),
-        ('{"a": 1,}', "there is a comma before the closing bracket (column 9)"),
-        ('{"a": 1,\n }', "there is a comma before the closing bracket (line 2, column 2)"),
-        ("[1,]", "there is a comma before the closing bracket (column 4)"),
-        ("[1, 2", "it ends too early (column 6)"),
-        ('{"a" 1}', "a colon is missing after a name (column 6)"),
-        ('{"a": 1 "b": 2}', "a comma or a closing bracket is missing (column 9)"),
-        ("[1 2]", "a comma or a closing bracket is missing (column 4)"),
-        ('{"a": tru}', "a value is missing (column 7)"),
-        ("nan", "a value is missing (column 1)"),
-        ('{"a": "x', "a string begins here and does not end (column 7)"),
-        ('"\\q"', "a string contains an invalid escape (column 2)"),
-        ('"\\u12"', "a string contains an invalid escape (column 3)"),
-        ('"a\tb"', "a string contains a control character; write it as an escape such as \\n (column 3)"),
-        ("{} {}", "unexpected text after its end (column 4)"),
-        ("\ufeff1", "it begins with a byte order mark (column 1)"),
-    ],
-    ids=ascii,
-)
-def test_what_is_not_json_is_told_in_plain_words(text: str, told: str) -> None:
-    """Every mistake has a sentence of its own and its place; none is in the words of Python's parser."""
-    with pytest.raises(FormatError) as caught:
-        parse_json(text, "the text")
-    assert caught.value.message == f"the text is not JSON: {told}"
-
-
 def test_free_metadata_may_have_longer_integers() -> None:
-    """A user may keep a hash as a number; Python can still print it."""
+    """A user may store a hash as a number."""
     assert parse_json(str(2**512), "the metadata", limits=FREE) == 2**512
     with pytest.raises(FormatError, match="1001 digits"):
         parse_json("1" * 1001, "the metadata", limits=FREE)
 
 
 def test_long_texts_may_have_more_values() -> None:
-    """A long list of entries is not refused for its length alone: a value for every 16 bytes is ordinary."""
+    """One value per 16 bytes is ordinary."""
     limits = JsonLimits(values=10, containers=2)
     text = json.dumps([{"checksum": "0" * 64, "size": 123456, "reason": "x" * 100}] * 100)
     assert len(parse_json(text, "the sidecar", limits=limits)) == 100
 
 
 def test_brackets_in_strings_do_not_count() -> None:
-    """Strings hold what they like, escapes and quotes included, across the blocks that are scanned."""
     text = json.dumps(['[{"' * 400_000, "\\" * 999_999, '\\"[' * 300_000, "]"])
     assert len(parse_json(text, "the text")) == 4
     places, kinds = (np.concatenate(parts) for parts in zip(*structure(text.encode()), strict=True))
@@ -120,17 +85,5 @@ def test_byte_order_marks_are_passed_over_where_asked() -> None:
 
 @pytest.mark.parametrize("value", [3, 3.0])
 def test_whole_numbers(value: object) -> None:
-    """`3.0` is a whole number, as some writers state it."""
+    """Some writers write `3.0`."""
     assert whole_number(value, "a size", 0, 3) == 3
-
-
-@pytest.mark.parametrize(
-    "value",
-    [True, None, "3", 2.5, float("nan"), float("inf"), 1e300, 4, -1, 10**5000, [1] * 10**6],
-    ids=lambda value: type(value).__name__,
-)
-def test_numbers_out_of_range_are_refused_in_few_words(value: object) -> None:
-    """Whatever the value is, the message stays one short line."""
-    with pytest.raises(FormatError, match="a size is ") as caught:
-        whole_number(value, "a size", 0, 3)
-    assert len(caught.value.message) < 150

@@ -9,8 +9,6 @@ DATA = Path(__file__).parents[2] / "data" / "containers"
 
 
 class TestNpyContract(ShardContract):
-    """Arrays in both orders, and one without elements."""
-
     samples: ClassVar = sorted(DATA.glob("*.npy"))
     absent: ClassVar = ["nobody", "0"]
     open_ranges = 1
@@ -18,8 +16,6 @@ class TestNpyContract(ShardContract):
 
 
 class TestSafetensorsContract(ShardContract):
-    """Files with tensors, and without."""
-
     samples: ClassVar = sorted(DATA.glob("*.safetensors"))
     absent: ClassVar = ["nobody", "__metadata__"]
     open_ranges = 1
@@ -27,8 +23,6 @@ class TestSafetensorsContract(ShardContract):
 
 
 class TestZipContract(ShardContract):
-    """Archives with descriptors, zip64 fields, a script in front, and without members."""
-
     samples: ClassVar = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
     absent: ClassVar = ["nobody", "folder/"]
     open_ranges = 3
@@ -36,8 +30,6 @@ class TestZipContract(ShardContract):
 
 
 class TestGzipContract(ShardContract):
-    """One member with a name, and several."""
-
     samples: ClassVar = sorted(DATA.glob("*.gz"))
     absent: ClassVar = ["nobody", "9"]
     open_ranges = 1
@@ -45,8 +37,6 @@ class TestGzipContract(ShardContract):
 
 
 class TestZstdContract(ShardContract):
-    """One frame, several, and one of many blocks."""
-
     samples: ClassVar = sorted(DATA.glob("*.zst"))
     absent: ClassVar = ["nobody", "9"]
     open_ranges = 2

@@ -16,18 +16,15 @@ HUGE = (1 << 64) - 1
 
 
 def npy(shape: str) -> bytes:
-    """A `.npy` with three bytes of elements."""
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + b"abc"
 
 
 def zstd() -> bytes:
-    """A frame that states 2^64 - 1 bytes, and has none."""
     return b"\x28\xb5\x2f\xfd\xe0" + HUGE.to_bytes(8, "little") + b"\x01\x00\x00"
 
 
 def zip64(size: int, stored: int) -> bytes:
-    """An archive of one member whose sizes are in a zip64 field."""
     local = struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 0, 0, ONES, ONES, 1, 0) + b"a" + b"hello"
     extra = struct.pack("<HHQQ", 1, 16, size, stored)
     entry = struct.pack("<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 0, 0, ONES, ONES, 1, len(extra), 0, 0, 0, 0, 0)
@@ -35,17 +32,11 @@ def zip64(size: int, stored: int) -> bytes:
     return local + entry + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
-FILES = {
-    "npy": npy(f"({1 << 62}, 8)"),
-    "zstd": zstd(),
-    "size.zip": zip64(HUGE, 5),
-    "stored.zip": zip64(5, HUGE),
-}
+FILES = {"npy": npy(f"({1 << 62}, 8)"), "zstd": zstd(), "size.zip": zip64(HUGE, 5), "stored.zip": zip64(5, HUGE)}
 
 
 @pytest.mark.parametrize("name", list(FILES))
 def test_a_size_beyond_all_files_damages_its_part_alone(tmp_path: Path, name: str) -> None:
-    """The file opens, and its one part is damaged and has no bytes."""
     path = tmp_path / name
     path.write_bytes(FILES[name])
     with shardcore.open(path) as shard:
@@ -57,7 +48,6 @@ def test_a_size_beyond_all_files_damages_its_part_alone(tmp_path: Path, name: st
 
 
 def test_sums_of_sizes_do_not_wrap(tmp_path: Path) -> None:
-    """Bytes of a comparison are those that the archives state, also where their sum is beyond int64."""
     size = (1 << 62) - 1
     path = tmp_path / "x.zip"
     one = zip64(size, 5)

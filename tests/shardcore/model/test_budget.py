@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import threading
 from contextvars import copy_context
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,18 +12,10 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.decompress import decompress
-from shardcore.errors import FormatError, LimitExceeded, Remedy, ShardError
-from shardcore.model.budget import (
-    Budget,
-    OverBudget,
-    budget,
-    budgeted,
-    charge_expanded,
-    charge_items,
-    charge_memory,
-)
+from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.model.budget import Budget, OverBudget, budget, budgeted, charge_items
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
@@ -32,11 +23,8 @@ from shardcore.sources.wrapped import WrapperSource
 from tests.hostile.making import gzip_bomb
 from tests.shardcore.toy import LineShard
 
-SAMPLES = Path(__file__).parents[2] / "data"
-
 
 def sparse(path: Path, size: int) -> Path:
-    """A file of one block, with a hole after it."""
     with path.open("wb") as file:
         file.write(b"x" * 100)
         file.truncate(size)
@@ -44,7 +32,7 @@ def sparse(path: Path, size: int) -> Path:
 
 
 def test_what_is_stored_of_a_sparse_file_is_what_lies_outside_of_its_holes(tmp_path: Path) -> None:
-    """Holes allow nothing: a file of a hundred bytes and eight GB of hole stores some blocks at most."""
+    """A file of a hundred bytes and a hole of 8 GB stores a few blocks."""
     with FileSource(sparse(tmp_path / "a", 8 << 30)) as source:
         assert 100 <= source.stored <= 1 << 20
         assert WrapperSource(source).stored == source.stored
@@ -54,7 +42,6 @@ def test_what_is_stored_of_a_sparse_file_is_what_lies_outside_of_its_holes(tmp_p
 
 
 def test_reads_are_charged_once_however_many_sources_lie_over_each_other(tmp_path: Path) -> None:
-    """A source that reads through another is not charged, too."""
     (tmp_path / "a").write_bytes(b"x" * 5000)
     with FileSource(tmp_path / "a") as source, budgeted() as spent:
         WrapperSource(WrapperSource(source)).read(10, 20)
@@ -66,7 +53,6 @@ def test_reads_are_charged_once_however_many_sources_lie_over_each_other(tmp_pat
 
 
 def test_reading_a_hole_ends_with_an_error_that_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hole costs as much as bytes do, and is no reason to read on for ever."""
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 26)
     with FileSource(sparse(tmp_path / "hole.bin", 8 << 30)) as source:
         with pytest.raises(LimitExceeded, match=r"hole\.bin.*after reading .* stored bytes"), budgeted():
@@ -79,7 +65,6 @@ def test_reading_a_hole_ends_with_an_error_that_names_the_file(tmp_path: Path, m
 
 
 def test_decompression_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever decompresses spends, at whatever depth of a call it is."""
     monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 26)
     data = gzip_bomb(16 << 20)
     with budgeted() as spent:
@@ -91,31 +76,8 @@ def test_decompression_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
             decompress("gzip", data)
 
 
-def test_time_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a slow or busy machine takes: what is read, decompressed and listed decides alone."""
-    clock = count(step=100)
-    for name in ("monotonic", "perf_counter", "process_time", "thread_time", "time"):
-        monkeypatch.setattr(f"time.{name}", lambda: float(next(clock)))
-    with budgeted() as spent:
-        for _ in range(1000):
-            check_stopped()
-            charge_items(1)
-    assert spent.items == 1000
-
-
-def test_a_limit_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`allowing` raises the limits of every operation inside; 0 means no limit."""
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1000)
-    for limit, fine in ((None, 1000), (5000, 5000), (0, 1 << 50)):
-        with shardcore.allowing(limit), budgeted():
-            charge_expanded(fine)
-        with pytest.raises(LimitExceeded) as caught, shardcore.allowing(limit), budgeted():
-            charge_expanded(1 << 63)
-        assert caught.value.remedy is Remedy.WORK
-
-
 def test_large_files_are_not_refused() -> None:
-    """What an operation may cost grows with what is stored: a file of 10 GB can be read and checked as a whole."""
+    """The limit of an operation grows with the stored size."""
     spent = Budget()
     source = BytesSource(b"", "large")
     spent.add(source)
@@ -128,7 +90,7 @@ def test_large_files_are_not_refused() -> None:
 
 
 def test_an_operation_inside_another_shares_its_budget() -> None:
-    """One that returns contents may do more, but no operation gets out of its bounds by asking for contents."""
+    """Returning contents raises the limit of the outer operation only."""
     with budgeted() as outer, budgeted() as inner, budgeted(taking=True) as content:
         assert inner is content is outer
     with budgeted(taking=True) as outer, budgeted() as inner:
@@ -140,7 +102,7 @@ def test_an_operation_inside_another_shares_its_budget() -> None:
 
 
 def test_what_is_spent_passes_handlers_of_damaged_objects() -> None:
-    """A handler that goes on with the next object would spend for ever."""
+    """A handler that continues with the next object must not continue for ever."""
     tried = 0
     with pytest.raises(LimitExceeded), budgeted():
         for _ in range(10):
@@ -152,16 +114,7 @@ def test_what_is_spent_passes_handlers_of_damaged_objects() -> None:
     assert tried == 1
 
 
-def test_without_an_operation_nothing_is_charged() -> None:
-    """A source can be read without any of it."""
-    charge_items(1 << 60)
-    charge_expanded(1 << 60)
-    charge_memory(1 << 60)
-    check_stopped()
-
-
 def test_threads_of_an_operation_spend_from_its_budget() -> None:
-    """Each thread has a clock of its own; what they spend adds up."""
     with budgeted() as spent:
         context = copy_context()
         thread = threading.Thread(target=lambda: context.run(charge_items, 5))
@@ -186,7 +139,6 @@ def test_threads_of_an_operation_spend_from_its_budget() -> None:
     ids=lambda one: type(one).__name__,
 )
 def test_what_no_reader_foresees_is_an_error_of_the_library(error: Exception) -> None:
-    """It names the file, and keeps its cause."""
     with pytest.raises(ShardError, match=r"^'small\.shard': ") as caught, budgeted() as spent:
         spent.add(BytesSource(b"", "small.shard"))
         raise error
@@ -198,24 +150,20 @@ class Careless(LineShard):
     """A format that forgets everything: it checks for ever, and its lookups fail in ways of their own."""
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Finds something, then goes on without an end."""
         findings = Findings()
         findings.error("lines.bad", None, "the first line is bad")
         while True:
             charge_items(1000)
 
     def find(self, key: str) -> shardcore.ObjectRef:
-        """Fails as a parser does."""
         raise IndexError("list index out of range")
 
 
 def careless() -> Shard:
-    """An opened shard of it."""
     return Careless(b"a=1\nb=2\n")
 
 
 def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> None:
-    """The finding says that not all was checked."""
     report = careless().verify()
     assert [one.code for one in report.findings] == ["lines.bad", "lines.unchecked"]
     assert "not checked further" in report.findings[-1].message
@@ -223,7 +171,6 @@ def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> 
 
 
 def test_contents_that_are_left_out_are_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`verify` says how many, and how to check them: exit code 1, and 0 with a higher limit."""
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des", codec="zstd") as writer:
         for number in range(50):
@@ -238,24 +185,6 @@ def test_contents_that_are_left_out_are_no_success(tmp_path: Path, monkeypatch: 
     assert run(["verify", str(path), "--limit-work", "0"]) == 0
 
 
-def test_what_was_read_before_counts_as_stored() -> None:
-    """An operation over a file whose bytes are in memory already has the limits of the file, not those of none."""
-    shard = Careless(b"a=1\nb=2\n" * 10_000)
-    with budgeted() as spent:
-        shard.explain(5)
-        assert spent.stored == 80_000
-
-
 def test_no_format_can_forget_its_budget() -> None:
-    """The methods of a format are wrapped where its class is made."""
     with pytest.raises(FormatError, match="in an unexpected way"):
         careless().find("a")
-
-
-def test_every_sample_is_checked_within_its_budget() -> None:
-    """None of the samples, of all formats, is cut short."""
-    for path in sorted(SAMPLES.glob("*/*")):
-        if path.suffix not in (".shard", ".blp", ".mdb", ".xorb") or path.is_dir():
-            continue
-        with shardcore.open(path, partial=True) as shard:
-            assert not [one for one in shard.verify().findings if one.code.endswith(".unchecked")], path

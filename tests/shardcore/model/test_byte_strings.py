@@ -10,13 +10,11 @@ from shardcore.model.byte_strings import ByteStrings, unlike
 
 
 def strings(seed: int, count: int = 400) -> list[bytes]:
-    """Short strings of few letters, so that many are equal; empty ones among them."""
     chance = random.Random(seed)
     return [bytes(chance.choices(b"ab\0", k=chance.randrange(6))) for _ in range(count)]
 
 
 def test_numbers_are_equal_as_strings_are() -> None:
-    """Two strings have equal numbers exactly when they are equal, wherever they are stored."""
     texts = strings(1)
     numbers = [tuple(row) for row in ByteStrings.of(texts).hashes().tolist()]
     assert len(set(numbers)) == len(set(texts))
@@ -24,7 +22,6 @@ def test_numbers_are_equal_as_strings_are() -> None:
 
 
 def test_strings_of_one_length_have_the_same_numbers() -> None:
-    """Rows of an array are counted as other strings are: the fast way gives the numbers of the general one."""
     rows = np.frombuffer(random.Random(2).randbytes(320), np.uint8).reshape(10, 32)
     alone = ByteStrings.rows(rows).hashes()
     mixed = ByteStrings.of([b"odd", *(row.tobytes() for row in rows)]).hashes()
@@ -32,7 +29,6 @@ def test_strings_of_one_length_have_the_same_numbers() -> None:
 
 
 def test_what_differs_is_found() -> None:
-    """Strings are compared one by one, also where lengths differ."""
     one, other = strings(3), strings(4)
     found = unlike(ByteStrings.of(one), ByteStrings.of(other))
     assert found.tolist() == [a != b for a, b in zip(one, other, strict=True)]

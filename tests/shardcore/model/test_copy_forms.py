@@ -12,14 +12,12 @@ from shardcore.model.copy_forms import OpenedWith, curl_command, explain_command
 
 
 def test_commands_are_quoted() -> None:
-    """What a file is called does nothing in a shell, and what was given to open it is given again."""
     command = explain_command("a file; rm -rf x.shard", Span("@4-9", 2, 3), OpenedWith("swh"))
     words = ["shardcore", "explain", "a file; rm -rf x.shard", "0x2", "--in", "@4-9", "--format", "swh"]
     assert shlex.split(command) == words
 
 
 def test_lines_of_python_run(data: Path) -> None:
-    """The lines read the bytes."""
     path = data / "swh" / "small.shard"
     found: dict[str, bytes] = {}
     exec(read_lines(str(path), Span("", 32, 40), OpenedWith("swh")), found)  # noqa: S102 - what is copied must run
@@ -40,5 +38,4 @@ def test_lines_of_python_run(data: Path) -> None:
     ],
 )
 def test_a_range_of_the_web(uri: str, span: Span, command: str) -> None:
-    """A stretch of a file of the web is fetched with `curl`; what has no address there has no command."""
     assert curl_command(uri, span) == command

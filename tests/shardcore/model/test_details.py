@@ -12,18 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 import shardcore
-from shardcore import Node, Shard, Span
+from shardcore import Node, Shard
 from shardcore.cli.program import app
 from shardcore.model.children import Children
 from shardcore.model.copy_forms import OpenedWith
-from shardcore.model.details import card_of, markdown
+from shardcore.model.details import card_of
 
 DATA = Path(__file__).parents[2] / "data"
 
 
 def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
-    """Paths to some fields with values, from every part of the tree."""
-
     def walk(path: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
         node = path[-1]
         kids = node.children[:2] if isinstance(node.children, Children) else node.children
@@ -36,7 +34,6 @@ def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
 
 
 def samples() -> list[Path]:
-    """A file of each format, and a folder."""
     return [
         DATA / "swh" / "small.shard",
         DATA / "bloscpack" / "array.blp",
@@ -49,7 +46,6 @@ def samples() -> list[Path]:
 
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.suffix)
 def test_the_lines_of_a_card_give_its_value(path: Path) -> None:
-    """The lines of Python print the value of every field; the command ends at the same field."""
     with shardcore.open(str(path)) as shard:
         shard.load_index()
         found = [one for one in fields(shard) if all(node.span.source == "" for node in one)]
@@ -70,40 +66,7 @@ def test_the_lines_of_a_card_give_its_value(path: Path) -> None:
     assert f'"{node.name}"' in answer.stdout
 
 
-def test_a_card_tells_all_and_nothing_acts() -> None:
-    """Path, value, meaning, place, specification, difference and lines are there; names of the file are quoted."""
-    with shardcore.open(str(DATA / "swh" / "small.shard")) as shard:
-        path = shard.explain(0)
-        text = markdown(card_of(path, shard.bytes_of("").read(0, 32), "x/small.shard", key="<b>|`"))
-    assert text.startswith("### magic\n\nsmall.shard › header › magic\n\n**SWHShard**")
-    for part in (
-        "| bytes | 0x0–0x1f · 32 bytes |",
-        "| stated in | format.rst, Shard |",
-        "> **Specification:** the magic is padded with zeros to 32 bytes.",
-        "$ shardcore explain x/small.shard 0x0",
-        "$ shardscope 'x/small.shard#0-32'",
-    ):
-        assert part in text
-
-
-def test_a_card_of_some_bytes() -> None:
-    """Of bytes that are a part of a field or an object, the lines and the link lead to these bytes alone."""
-    path = DATA / "swh" / "small.shard"
-    with shardcore.open(str(path)) as shard:
-        raw = shard.bytes_of("").read(0, 32)
-        card = card_of(shard.explain(2), raw, str(path), key="-k", chosen=Span("", 2, 6))
-    assert card.raw == raw[2:6].hex(" ")
-    assert card.place == "0x2–0x5 · 4 bytes; in 0x0–0x1f · 32 bytes"
-    assert card.link.endswith("#2-6'") or card.link.endswith("#2-6")
-    assert card.get.endswith(" -- -k")
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
-        exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
-    assert told.getvalue() == "48 53 68 61\n"
-
-
 def test_lines_open_it_as_it_was_opened() -> None:
-    """Format, options and store stand in the lines, no key does; lines of a damaged file open what is left of it."""
     path = DATA.parents[1] / "resources" / "samples" / "des" / "damaged" / "20260105_2A_0000.des"
     store = {"endpoint_url": "http://store", "anonymous": True, "region": None}
     with shardcore.open(str(path), partial=True) as shard:
@@ -119,32 +82,3 @@ def test_lines_open_it_as_it_was_opened() -> None:
     with contextlib.redirect_stdout(told):
         exec(whole.python, {})  # noqa: S102 - these are the lines that a card gives
     assert told.getvalue().startswith("44 45 53 32")
-
-
-BUNDLED = DATA.parents[1] / "resources" / "samples"
-TARGETS = (
-    *("swh/small.shard", "mdb/cache", "xorb/chunks.xorb", "bloscpack/array.blp", "des/archive", "neuroglancer/worked"),
-    *("swh/odd.shard", "mdb/odd", "xorb/odd.xorb", "bloscpack/odd.blp", "des/odd", "neuroglancer/volume"),
-)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_line_of_a_card_runs(target: str) -> None:
-    """Of an object of any sample, of a file of a data set too: it is explained, written out, and its bytes printed."""
-    path = BUNDLED / target
-    with shardcore.open(path) as shard:
-        shard.load_index()
-        key = next(key for row in range(len(shard.objects)) if (key := shard.objects.keys[row]))
-        ref = shard.find(key)
-        span = ref.spans[0]
-        raw = shard.bytes_of(span.source).read(span.start, span.stop)
-        card = card_of(shard.explain(span.start, span.source), raw, str(path), key=key, chosen=span)
-        content = shard.read(ref)
-    explained, got = (CliRunner().invoke(app, shlex.split(line)[1:]) for line in (card.command, card.get))
-    assert (explained.exit_code, got.exit_code) == (0, 0), (explained.output[-200:], got.output[-200:])
-    assert got.stdout_bytes == content
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
-        exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
-    assert told.getvalue().rstrip("\n") in (raw.hex(" "), str(raw), str(card.value))

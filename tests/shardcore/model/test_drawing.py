@@ -22,19 +22,16 @@ def _one_of_each() -> Drawing:
 
 
 def test_a_drawing_lists_the_items_of_all_its_figures() -> None:
-    """Rows, rulers and bands included; a test of a format holds each against the node tree."""
     assert [item.text for item in _one_of_each().items] == ["low", "3", "1", "2", "piece", "body"]
 
 
 def test_a_drawing_has_no_more_items_than_a_person_can_look_at() -> None:
-    """What is more is counted in `more`, not drawn."""
     items = tuple(Item(str(number), at=number) for number in range(MOST_ITEMS + 1))
     with pytest.raises(ValueError, match="61 items"):
         Drawing("too many", (Cells("slots", 100, items),))
 
 
 def test_links_lead_to_items_that_are_drawn() -> None:
-    """A name that nothing has, or that two have, is refused."""
     slot = Cells("slots", 13, (Item("3", at=3, name="slot"),))
     with pytest.raises(ValueError, match="not drawn: bucket"):
         Drawing("a link to nowhere", (slot,), (Link("bucket", "slot"),))
@@ -43,7 +40,6 @@ def test_links_lead_to_items_that_are_drawn() -> None:
 
 
 def test_a_drawing_of_a_member_is_told_in_the_words_of_the_data_set() -> None:
-    """Every span of it, wherever it stands; computed items stay computed."""
     drawing = moved(_one_of_each(), lambda span: Span(f"a.shard/{span.source}", span.start, span.stop))
     sources = {span.source for item in drawing.items for span in item.spans}
     assert sources == {"a.shard/"}

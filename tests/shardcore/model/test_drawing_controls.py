@@ -18,7 +18,6 @@ CONTROLS = (
 
 
 def test_what_is_not_said_is_as_the_file_says() -> None:
-    """Only what is given differs from the values of the file."""
     assert chosen(CONTROLS, {"bits": 4}) == {"bits": 4, "shuffled": True, "order": "file", "uid": "12"}
 
 
@@ -34,13 +33,11 @@ def test_what_is_not_said_is_as_the_file_says() -> None:
     ],
 )
 def test_wrong_values(values: dict[str, Any], told: str) -> None:
-    """A wrong value is refused with what would be right."""
     with pytest.raises(UsageError, match=told):
         chosen(CONTROLS, values)
 
 
 def test_texts() -> None:
-    """A command line gives texts: numbers in any base, switches in words."""
     texts = ("0x10", "off", "size", "0x10")
     assert [value_from(control, text) for control, text in zip(CONTROLS, texts, strict=True)] == [
         16,

@@ -17,5 +17,4 @@ from shardcore.model.drawing import window
     ],
 )
 def test_what_matters_is_in_the_middle(count: int, around: int, most: int, shown: range) -> None:
-    """Where there is room on both sides; at the ends as many are drawn."""
     assert window(count, around, most) == shown

@@ -9,20 +9,14 @@ from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Sever
 from shardcore.model.span import Span
 
 
-def test_each_depth_includes_the_ones_before() -> None:
-    """`content` reaches `index`, `structure` does not."""
-    assert [[a.reaches(b) for b in Depth] for a in Depth] == [[True, False, False], [True, True, False], [True] * 3]
-
-
 def test_an_unknown_depth_is_a_mistake_of_the_caller() -> None:
-    """A depth by its name; other names are a `UsageError` that lists them."""
     assert Depth("index") is Depth.INDEX
     with pytest.raises(UsageError, match="structure, index, content"):
         Depth("deep")
 
 
 def test_many_findings_of_a_code_are_counted() -> None:
-    """The first thousand are listed, the rest is one finding that counts them with their severity."""
+    """The first 1,000 are listed; one finding counts the rest."""
     findings = Findings()
     for number in range(MAX_PER_CODE + 5):
         findings.error("x.many", Span("", number, number + 1), "bad")
@@ -34,7 +28,6 @@ def test_many_findings_of_a_code_are_counted() -> None:
 
 
 def test_only_errors_make_a_report_bad() -> None:
-    """Warnings and notes leave a report without errors."""
     findings = Findings()
     findings.warning("x.w", None, "odd")
     findings.note("x.n", None, "so")

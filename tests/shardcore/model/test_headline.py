@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore import FieldRole, Node, Span
-from shardcore.model.details import grouped_value, headline, sum_text
+from shardcore.model.details import headline, sum_text
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,6 @@ from shardcore.model.details import grouped_value, headline, sum_text
     ],
 )
 def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
-    """Sizes have their unit, counts commas; flags and codecs are named; what a format says stands."""
     assert headline(node) == said
 
 
@@ -41,22 +40,13 @@ def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
     ],
 )
 def test_formats_state_their_sums(data: Path, file: str, offset: int, sums: dict[str, str]) -> None:
-    """A size says of what it is the size: by the tree's own statement, or as the table that it is."""
     with shardcore.open(data / file) as shard:
         found = {node.name: node for kid in shard.tree.children for node in (kid, *kid.children[:20])}
     assert {name: sum_text(found[name]) for name in sums} == sums
 
 
 def test_every_field_states_its_type(data: Path) -> None:
-    """A field of a layout says how its bytes are read, so that its own reading can be told from all others."""
     with shardcore.open(data / "swh/small.shard") as shard:
         fields = {node.name: node.type for node in shard.tree.children[0].children}
     assert fields["index_size"] == "u64 BE"
     assert fields["magic"] == "bytes[32]"
-
-
-def test_a_pointed_range_is_short_in_a_narrow_place() -> None:
-    """Of a range that a node points to there is the first byte, in a member of a data set as well."""
-    target = Span("0.shard", 3049, 3152)
-    for text in (str(target), "0xbe9–0xc4f · 103 bytes"):
-        assert grouped_value(Node("n", Span("", 0, 16), text=text, target=target)) == "→ 0xbe9"

@@ -15,7 +15,6 @@ DATA = Path(__file__).parent.parent.parent / "data"
 
 
 def test_a_key_is_text_where_the_format_has_no_other() -> None:
-    """Bytes and numbers are refused with what a key is."""
     shard = LineShard(b"a=1\n")
     assert shard["a"] == b"1"
     for wrong in (b"a", 1):
@@ -29,14 +28,13 @@ def test_a_key_is_text_where_the_format_has_no_other() -> None:
 
 
 def test_numbers_of_numpy_are_keys() -> None:
-    """A segment ID out of an array finds its object; so does the array."""
     with shardcore.open(DATA / "bloscpack" / "tiny.blp") as shard:
         assert shard[np.uint64(0)] == shard["0"] == shard.read("0")
         assert shard.find_many(np.array([0, 7], np.uint64)).tolist() == [0, -1]
 
 
 def test_a_malformed_key_is_no_absent_key() -> None:
-    """`in` answers for keys of the format's form alone: a sha1 is not simply absent."""
+    """`in` raises for a key that has not the form of the format, such as a sha1."""
     with shardcore.open(next((DATA / "swh").glob("*.shard"))) as shard:
         assert bytes(32) not in shard
         for wrong in (bytes(20), "ab" * 20):
@@ -45,7 +43,6 @@ def test_a_malformed_key_is_no_absent_key() -> None:
 
 
 def test_an_absent_key_is_a_key_error_with_a_sentence() -> None:
-    """`KeyAbsent` is a `KeyError`, and its text is the message and not quoted."""
     shard = LineShard(b"a=1\n")
     with pytest.raises(KeyError) as caught:
         shard["b"]
@@ -53,15 +50,7 @@ def test_an_absent_key_is_a_key_error_with_a_sentence() -> None:
     assert str(caught.value) == "not in this shard: b"
 
 
-def test_iterating_gives_keys() -> None:
-    """The keys come in the order of the rows, those without a text form left out."""
-    shard = LineShard(b"a=1\n\xff=2\nb=3\n")
-    assert list(shard) == ["a", "b"]
-    assert {key: shard[key] for key in shard} == {"a": b"1", "b": b"3"}
-
-
 def test_iterating_leaves_out_what_is_not_returned() -> None:
-    """`shard[key]` has a content for each key of an iteration: tombstoned objects come with `deleted=True` only."""
     folder = Path(__file__).parents[3] / "resources" / "samples" / "des" / "archive"
     with shardcore.open(folder) as archive:
         keys = list(archive)
@@ -74,7 +63,7 @@ def test_iterating_leaves_out_what_is_not_returned() -> None:
 
 @pytest.mark.parametrize("value", ["abc", b"abc", Path("abc")])
 def test_one_value_is_no_list(tmp_path: Path, value: str) -> None:
-    """A text or path in place of a list is refused: its letters are no keys and no files."""
+    """The letters of a text would be taken for keys."""
     path = tmp_path / "x.blp"
     (tmp_path / "a").write_bytes(b"content")
     shardcore.pack("bloscpack", path, [tmp_path / "a"])

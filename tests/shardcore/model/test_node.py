@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, grouped
+from shardcore.model.children import BitFields, Extents, RecordTable, grouped
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.runs import Runs
@@ -27,10 +27,7 @@ claims = st.builds(
 
 @given(st.lists(claims, max_size=12), st.integers(0, SIZE))
 def test_sections_tile_whatever_is_claimed(parts: list[Section], size: int) -> None:
-    """Sections are sorted, without hole or overlap, and each byte is owned by the earliest role that claims it.
-
-    Claims may lie outside the file, be empty, backward, or overlap.
-    """
+    """Claims may be outside the file, empty, backward or overlapping; the earliest role owns a byte."""
     sections, overlaps = tile(parts, size)
     at = 0
     for section in sections:
@@ -47,24 +44,7 @@ def test_sections_tile_whatever_is_claimed(parts: list[Section], size: int) -> N
         assert len(settled) == max(len(claiming) - 1, 0)
 
 
-def test_bytes_nobody_claims_are_unknown() -> None:
-    """Holes become sections of their own, with a sentence."""
-    sections, overlaps = tile([Section("a", SectionRole.HEADER, 2, 4)], 6)
-    assert [(s.name, s.start, s.stop) for s in sections] == [("unknown", 0, 2), ("a", 2, 4), ("unknown", 4, 6)]
-    assert sections[0].doc
-    assert overlaps == ()
-
-
-def test_empty_sections_stay_between_others() -> None:
-    """An empty part is kept where it does not cut another one."""
-    header, data = Section("h", SectionRole.HEADER, 0, 4), Section("d", SectionRole.DATA, 4, 8)
-    for at, names in [(0, "ehd"), (4, "hed"), (8, "hde"), (99, "hde"), (2, "hd"), (6, "hd")]:
-        sections, _ = tile([header, data, Section("e", SectionRole.INDEX, at, at)], 8)
-        assert "".join(s.name for s in sections) == names, at
-
-
 def test_an_overlap_is_told_once() -> None:
-    """Two parts that claim the same bytes are one overlap, also where a third cuts it."""
     a, b = Section("a", SectionRole.HEADER, 0, 10), Section("b", SectionRole.DATA, 2, 8)
     c = Section("c", SectionRole.FOOTER, 4, 6)
     _, overlaps = tile([a, b, c], 10)
@@ -73,7 +53,6 @@ def test_an_overlap_is_told_once() -> None:
 
 
 def test_too_many_sections_are_cut() -> None:
-    """A file that claims hundreds of parts is shown as 64, the last of which is the rest."""
     sections, _ = tile([Section(str(n), SectionRole.DATA, 2 * n, 2 * n + 1) for n in range(200)], 400)
     assert len(sections) == MAX_SECTIONS
     assert (sections[-1].stop, sections[-1].role) == (400, SectionRole.UNKNOWN)
@@ -101,20 +80,12 @@ pairs = st.lists(
 
 
 def nodes_of(spans: list[tuple[int, int]]) -> list[Node]:
-    """Nodes with roles that differ between neighbours."""
     roles = [FieldRole.DATA, FieldRole.SIZE, FieldRole.KEY]
     return [Node(str(n), Span("", a, b), role=roles[n % 3]) for n, (a, b) in enumerate(spans)]
 
 
 @given(pairs)
-def test_plain_children_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
-    """Children with holes, overlaps and empty ones: of two that overlap, the later one owns."""
-    agree(Node("root", Span("", 0, SIZE), children=nodes_of(spans)), SIZE)
-
-
-@given(pairs)
 def test_extents_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
-    """The same for extents found by their first byte, whose nodes may reach over the next one."""
     nodes = nodes_of(spans)
     starts, stops = (np.array([s[n] for s in spans], np.int64) for n in (0, 1))
     extents = Extents(starts, stops, lambda first, last: nodes[first:last])
@@ -129,7 +100,7 @@ def test_extents_paint_as_they_explain(spans: list[tuple[int, int]]) -> None:
 
 
 def test_parity_does_not_depend_on_the_window() -> None:
-    """Neighbours alternate, and keep their shade when the view is scrolled past empty ones."""
+    """Neighbours alternate, also past empty nodes."""
     spans = [(0, 5), (5, 5), (5, 10), (10, 15), (15, 15), (15, 20)]
     nodes = nodes_of(spans)
     starts, stops = (np.array([s[n] for s in spans], np.int64) for n in (0, 1))
@@ -151,7 +122,6 @@ ROW = Record(
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("start", [0, 4])
 def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
-    """A table, with bytes before and after it, without and with rows."""
     data = bytes(range(rows * ROW.size))
     table = RecordTable(ROW, start, rows, lambda a, b: ROW.read(data, a * ROW.size, b - a))
     size = start + rows * ROW.size + 3
@@ -164,7 +134,6 @@ def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
 
 
 def test_bits_own_no_byte() -> None:
-    """Bytes of a bit-packed array belong to the array; its values are children all the same."""
     span = Span("", 2, 8)
     bits = BitFields(span, 5000, lambda a, b: [Node(str(n), span, bits=(n, n + 1)) for n in range(a, b)])
     root = Node("root", Span("", 0, 10), children=(Node("bits", span, role=FieldRole.BITS, children=grouped(bits)),))
@@ -173,25 +142,7 @@ def test_bits_own_no_byte() -> None:
     assert [len(group.children) for group in root.children[0].children] == [1000] * 5
 
 
-def test_other_sources_own_nothing_here() -> None:
-    """Children that lie in a decoded source take no bytes of the file."""
-    inside = Node("inside", Span("@2-4", 0, 100), role=FieldRole.DATA)
-    deferred = Deferred(lambda: [inside], "@2-4")
-    for kids in ((inside,), deferred):
-        packed = Node("packed", Span("", 2, 4), role=FieldRole.CODEC, children=kids)
-        root = Node("root", Span("", 0, 8), children=(packed,))
-        agree(root, 8)
-        assert path_to(root, 3)[-1].name == "packed"
-
-
-def test_a_node_prints_as_one_node() -> None:
-    """`repr` leaves the children out, so that a path can be read in a notebook."""
-    child = Node("child", Span("", 0, 1))
-    assert "child" not in repr(Node("all", Span("", 0, 2), children=(child, child))).replace("children", "")
-
-
 def test_fields_have_the_paths_of_their_first_bytes() -> None:
-    """The fields that begin in a stretch are given as `explain` would, the first ones up to a limit."""
     starts = np.arange(0, 60, 6, dtype=np.int64)
 
     def describe(first: int, last: int) -> list[Node]:
@@ -209,7 +160,7 @@ def test_fields_have_the_paths_of_their_first_bytes() -> None:
 
 
 def test_a_million_objects_at_one_byte_are_not_all_made() -> None:
-    """What a damaged index says costs no more nodes than fields are wanted."""
+    """A damaged index costs no more nodes than fields are requested."""
     made: list[int] = []
 
     def describe(first: int, last: int) -> list[Node]:

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from shardcore.errors import ShardError, UsageError
-from shardcore.model.member_nodes import placed_span
-from shardcore.model.objects import (
-    NoObjects,
-    ObjectColumns,
-    ObjectRef,
-    Objects,
-    State,
-    inside_member,
-    located,
-)
+from shardcore.model.objects import NoObjects, ObjectColumns, ObjectRef, Objects, inside_member, located
 from shardcore.model.span import Span
 
 
@@ -31,20 +22,16 @@ class Numbers(Objects):
         return self.rows
 
     def columns(self, rows: np.ndarray, *, sizes: bool = False) -> ObjectColumns:
-        """A byte for each."""
         return ObjectColumns.of(rows, rows, rows + 1, 1)
 
     def key_texts(self, rows: np.ndarray) -> list[str | None]:
-        """The numbers."""
         return [str(row) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One of them."""
         return ObjectRef(str(row), row, (Span("", row, row + 1),), 1, 1)
 
 
 def test_keys_are_a_sequence() -> None:
-    """Keys behave as a list of texts that is made when asked for."""
     keys, plain = Numbers(10).keys, [str(n) for n in range(10)]
     assert len(keys) == 10
     for cut in (slice(2, 5), slice(None, None, -1), slice(8, 99), slice(5, 2)):
@@ -55,15 +42,7 @@ def test_keys_are_a_sequence() -> None:
             keys[wrong]
 
 
-def test_slices_give_columns() -> None:
-    """A slice of the objects is the columns of these rows."""
-    columns = Numbers(10)[7:]
-    assert columns.row.tolist() == [7, 8, 9]
-    assert columns.stored_size.tolist() == [1, 1, 1]
-
-
 def test_objects_are_a_sequence() -> None:
-    """Indices of Python and of NumPy, negative ones, slices of slices, iteration, `in`, `index` and `reversed`."""
     objects = Numbers(3000)
     assert isinstance(objects, Sequence)
     assert isinstance(objects[5:], Sequence)
@@ -81,7 +60,6 @@ def test_objects_are_a_sequence() -> None:
 
 
 def test_a_slice_reads_when_it_is_used() -> None:
-    """Making, cutting and measuring slices reads nothing; the columns are read once."""
     asked: list[int] = []
 
     class Noted(Numbers):
@@ -99,13 +77,12 @@ def test_a_slice_reads_when_it_is_used() -> None:
 
 
 def test_too_many_rows_for_the_memory_are_an_error_of_ours() -> None:
-    """Columns of a sparse file with more rows than memory end as a `ShardError`."""
     with pytest.raises(ShardError, match="not enough memory"):
         _ = Numbers(1 << 45)[:].size
 
 
 def test_objects_that_cannot_be_listed_say_why() -> None:
-    """No length of 0 where nothing was looked at."""
+    """The length is not 0 but an error."""
     listed = NoObjects(UsageError("choose a key space"))
     assert not listed.counted
     for ask in (lambda: len(listed), lambda: list(listed), lambda: listed[0], lambda: listed[:]):
@@ -114,39 +91,10 @@ def test_objects_that_cannot_be_listed_say_why() -> None:
     assert (NoObjects().counted, len(NoObjects()), list(NoObjects())) == (True, 0, [])
 
 
-def test_stored_sizes_follow_from_the_range() -> None:
-    """Where start and stop are known, so is the stored size; elsewhere it is -1; scalars are repeated."""
-    columns = ObjectColumns.of([0, 1, 2], [5, -1, 7], [9, -1, -1], 4, state=State.LIVE, kind=[0, 1, 0])
-    assert columns.stored_size.tolist() == [4, -1, -1]
-    assert columns.size.tolist() == [4, 4, 4]
-    assert columns.kind.tolist() == [0, 1, 0]
-    joined = ObjectColumns.join([columns, columns])
-    assert len(joined) == 6
-    assert joined.start.tolist() == [5, -1, 7] * 2
-
-
-def test_unknown_orders_are_refused() -> None:
-    """`slot` is the order of the rows; another one is named with those there are."""
-    assert Numbers(3).order("slot") is None
-    with pytest.raises(UsageError, match="slot"):
-        Numbers(3).order("colour")
-
-
-def test_no_objects_at_all() -> None:
-    """What is left of a damaged file has none."""
-    none = NoObjects()
-    assert (len(none), list(none.keys), len(none[:])) == (0, [], 0)
-    with pytest.raises(IndexError):
-        none.ref(0)
-
-
 @pytest.mark.parametrize("source", ["", "@3-9", "info", "a.des.meta", "a.desk", "_bigFiles/ff"])
 @pytest.mark.parametrize("first_row", [None, 0, 40])
 def test_objects_of_members_come_back(source: str, first_row: int | None) -> None:
-    """An object of a member goes into the data set and back unchanged, before and after its rows are known.
-
-    What lies beside a member keeps its name, also where that begins with the member's.
-    """
+    """Before and after the rows are known; files beside a shard keep their names."""
     ref = ObjectRef("k", 3, (Span(source, 1, 2), Span("", 5, 6)), extras={"slot": 3})
     there = located(ref, "a.des", first_row)
     assert there.shard == "a.des"
@@ -155,10 +103,3 @@ def test_objects_of_members_come_back(source: str, first_row: int | None) -> Non
     assert there.spans == (Span(source if beside else "a.des" + source, 1, 2), Span("a.des", 5, 6))
     assert inside_member(there) == ref
     assert ref.extras == {"slot": 3}
-
-
-def test_spans_are_relocated_once() -> None:
-    """A span that names a member is left as it is."""
-    span = placed_span(Span("@0-4", 1, 2), "m")
-    assert span == Span("m@0-4", 1, 2)
-    assert placed_span(span, "m") == span

@@ -8,7 +8,6 @@ import pytest
 
 from shardcore.errors import UsageError
 from shardcore.model.options import Option, OptionPurpose, OptionType, read_options
-from shardcore.shards.registry import all_formats
 
 SEED = Option("seed", OptionType.INTEGER, "A number.", OptionPurpose.WRITE)
 CODEC = Option("codec", OptionType.CHOICE, "How to compress.", OptionPurpose.WRITE, choices=("none", "zstd"))
@@ -34,7 +33,6 @@ WHERE = Option("where", OptionType.TEXT, "A place.")
     ],
 )
 def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
-    """What a command line gives as text and a program as a value is the same."""
     assert Option("x", type, "").value_of(given) == value
 
 
@@ -52,13 +50,11 @@ def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
     ],
 )
 def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:
-    """A wrong value is a mistake of the caller: the error names option and value."""
     with pytest.raises(UsageError, match="x must be "):
         Option("x", type, "").value_of(given)
 
 
 def test_only_declared_options_pass() -> None:
-    """Unknown names, options for another purpose and choices that are none are refused, with what there is."""
     declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", OptionPurpose.WRITE, hidden=True))
     assert read_options(declared, {"seed": "5", "codec": "zstd"}, OptionPurpose.WRITE, "toy") == {
         "seed": 5,
@@ -69,14 +65,3 @@ def test_only_declared_options_pass() -> None:
             read_options(declared, given, OptionPurpose.WRITE, "toy")
     with pytest.raises(UsageError, match="codec must be one of none, zstd, not 'lz4'"):
         read_options(declared, {"codec": "lz4"}, OptionPurpose.WRITE, "toy")
-
-
-def test_what_formats_declare_can_be_shown() -> None:
-    """Every option has a help of one sentence, a name of its own for its purpose, and choices where they count."""
-    for format in all_formats():
-        seen = set()
-        for option in format.options:
-            assert option.help.endswith(".")
-            assert (option.name, option.purpose) not in seen
-            assert bool(option.choices) == (option.type is OptionType.CHOICE)
-            seen.add((option.name, option.purpose))

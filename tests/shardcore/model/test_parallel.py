@@ -20,8 +20,6 @@ SCALE = Path(__file__).parents[3] / "resources" / "samples" / "neuroglancer" / "
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_results_keep_their_order(jobs: int) -> None:
-    """Whatever ends first, results come in the order of the things."""
-
     def work(number: int) -> int:
         time.sleep(0.002 * (number % 3))
         return number * number
@@ -30,21 +28,14 @@ def test_results_keep_their_order(jobs: int) -> None:
 
 
 def test_few_things_are_taken_at_a_time() -> None:
-    """Ten thousand things are not begun before somebody takes results: memory stays bounded."""
+    """10,000 items are not begun before results are taken."""
     begun: list[int] = []
     with closing(in_order(begun.append, range(10_000), 4)) as results:
         next(results)
         assert len(begun) <= 8
 
 
-def test_work_runs_at_the_same_time() -> None:
-    """So many things are worked on at once as there are jobs."""
-    meet = threading.Barrier(4, timeout=5)
-    assert list(in_order(lambda _: meet.wait() >= 0, range(4), 4)) == [True] * 4
-
-
 def test_failures_and_stops_end_the_rest() -> None:
-    """An error of the work comes out, and what is under way ends; so it does when the caller stops."""
     begun, stopped = threading.Event(), threading.Event()
 
     def work(number: int) -> None:
@@ -73,7 +64,6 @@ def test_failures_and_stops_end_the_rest() -> None:
 
 @pytest.mark.parametrize("folder", [DES, SCALE])
 def test_data_sets_say_the_same(folder: Path) -> None:
-    """With several jobs a data set lists and verifies as it does one member after the other."""
     told = []
     for jobs in (1, 4):
         with shardcore.open(folder, jobs=jobs) as shard:

@@ -49,12 +49,10 @@ SHELLS = tuple(name for name in ("sh", "bash", "dash", "zsh") if shutil.which(na
 
 
 def is_quiet(text: str) -> bool:
-    """Whether no character of a text acts."""
     return all(letter.isprintable() for letter in text.replace("\n", ""))
 
 
 def run(line: str, folder: Path, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
-    """Runs a line as a shell does, with `shardcore` in its path."""
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
     tool = tools / "shardcore"
@@ -68,7 +66,6 @@ def run(line: str, folder: Path, shell: str = "sh") -> subprocess.CompletedProce
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_reads_back_every_word(tmp_path: Path, shell: str) -> None:
-    """What a line quotes arrives as it is, nothing of it is run, and no character of the line acts."""
     words = [*HOSTILE, "\udcff\x1b surrogate"]
     lines = [(word, shell_line(["printf", "%s", word])) for word in words]
     assert [word for word, line in lines if not line] == [word for word in words if word.endswith("\n")]
@@ -81,7 +78,6 @@ def test_a_shell_reads_back_every_word(tmp_path: Path, shell: str) -> None:
 
 
 def test_no_line_where_none_gives_the_word() -> None:
-    """A word that no argument can hold, or that a substitution would cut, has no line."""
     for word in ("a\0b", "\x1b\n", "\ud800"):
         assert shell_line(["shardcore", "info", word]) == ""
         assert get_command(word, "\x1b") == ""
@@ -89,7 +85,6 @@ def test_no_line_where_none_gives_the_word() -> None:
 
 @pytest.mark.thorough
 def test_the_line_of_a_card_gets_the_object(tmp_path: Path) -> None:
-    """For every hostile key the line of its card, run by a shell, writes out that object and runs nothing else."""
     stored = [Stored(key.encode(), f"content {number}".encode(), "none") for number, key in enumerate(HOSTILE)]
     path = tmp_path / "it's \x1b[201~ here.des"
     path.write_bytes(shard(stored))
@@ -108,7 +103,7 @@ def test_the_line_of_a_card_gets_the_object(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", HOSTILE)
 def test_nothing_that_is_copied_acts(key: str, tmp_path: Path) -> None:
-    """No form of a name, source, option or key holds a character that acts; Markdown has none of its markup."""
+    """No form of a name, option or key holds control characters or Markdown markup."""
     with shardcore.open(str(Path(__file__).parents[2] / "data" / "swh" / "small.shard")) as opened:
         nodes = opened.explain(0)
     how = OpenedWith("swh", {"spec": key})
@@ -141,7 +136,6 @@ def test_nothing_that_is_copied_acts(key: str, tmp_path: Path) -> None:
 
 
 def test_a_name_that_begins_with_a_dash_is_no_option() -> None:
-    """Names of files and keys that begin with a dash are arguments of the commands."""
     assert explain_command("-x.shard", Span("", 0, 1)) == "shardcore explain ./-x.shard 0x0"
     assert get_command("-x.shard", "-k") == "shardcore get ./-x.shard -- -k"
     assert link_command("-x.shard", Span("", 0, 1)) == "shardscope './-x.shard#0'"

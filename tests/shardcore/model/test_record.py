@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import Truncated
-from shardcore.model.record import Columns, Field, FieldRole, Record, layout_table
+from shardcore.model.record import Columns, Field, FieldRole, Record
 from shardcore.model.span import Span
 
 MIXED = Record(
@@ -40,7 +40,6 @@ values = st.fixed_dictionaries(
 
 
 def test_fields_lie_without_gaps() -> None:
-    """Offsets and sizes follow from the fields alone."""
     assert MIXED.size == 15
     assert MIXED.offsets == {"magic": 0, "count": 4, "delta": 12, "flag": 14}
     assert MIXED.sizes == {"magic": 4, "count": 8, "delta": 2, "flag": 1}
@@ -48,7 +47,6 @@ def test_fields_lie_without_gaps() -> None:
 
 @given(st.lists(values, min_size=1, max_size=5), st.binary(max_size=9))
 def test_what_is_packed_is_read(rows: list[dict[str, Any]], lead: bytes) -> None:
-    """Reading is the inverse of packing, for every value and any place in the bytes; so is `write` of `read`."""
     data = lead + b"".join(MIXED.pack(**row) for row in rows)
     got = MIXED.read(data, len(lead), len(rows))
     assert [MIXED.values(row) for row in got] == rows
@@ -57,32 +55,16 @@ def test_what_is_packed_is_read(rows: list[dict[str, Any]], lead: bytes) -> None
     assert not got.flags.writeable
 
 
-def test_fields_not_named_take_their_default() -> None:
-    """Defaults stand in the layout; bytes shorter than their field are filled with zeros."""
-    assert MIXED.pack() == b"test" + bytes(10) + b"\x03"
-    assert MIXED.pack(magic=b"ab")[:4] == b"ab\0\0"
-
-
 @pytest.mark.parametrize(
     "wrong", [{"magic": b"12345"}, {"magic": 7}, {"count": -1}, {"count": 2**64}, {"delta": 2**15}, {"other": 1}]
 )
 def test_what_does_not_fit_is_refused(wrong: dict[str, Any]) -> None:
-    """No value is cut or wrapped silently."""
     with pytest.raises(ValueError):
         MIXED.pack(**wrong)
 
 
-def test_the_packer_writes_the_same_bytes() -> None:
-    """The fast way to write single records knows the same layout; layouts of two byte orders have none."""
-    simple = Record("s", source="t", fields=(MIXED.fields[0], MIXED.fields[1], MIXED.fields[3]))
-    assert simple.packer.pack(b"test", 2**63, 9) == simple.pack(count=2**63, flag=9)
-    with pytest.raises(ValueError, match="byte order"):
-        MIXED.packer  # noqa: B018 - the attribute is the test
-
-
 @pytest.mark.parametrize(("at", "count"), [(0, 2), (1, 1), (16, 1), (-1, 1), (0, -1), (0, 2**62), (2**70, 1)])
 def test_reading_past_the_end_is_truncated(at: int, count: int) -> None:
-    """Impossible counts and places are `Truncated` with a place inside the bytes, before anything is allocated."""
     with pytest.raises(Truncated) as caught:
         MIXED.read(bytes(15), at, count, place=Span("", 100, 115))
     assert caught.value.span is not None
@@ -92,23 +74,15 @@ def test_reading_past_the_end_is_truncated(at: int, count: int) -> None:
 
 
 def test_counts_of_numpy_do_not_wrap() -> None:
-    """A count that comes from an array as `uint64` is not multiplied modulo 2^64."""
+    """A count of type `uint64` is not multiplied modulo 2^64."""
     with pytest.raises(Truncated):
         MIXED.read(bytes(15), 0, np.uint64(2**64 - 1))  # type: ignore[arg-type]
     with pytest.raises(Truncated):
         TABLE.read(bytes(24), np.uint64((2**64) // 12 + 1))  # type: ignore[arg-type]
 
 
-def test_no_rows_are_no_bytes() -> None:
-    """Reading nothing is allowed anywhere up to the end."""
-    assert len(MIXED.read(b"", 0, 0)) == 0
-    assert len(MIXED.read(bytes(15), 15, 0)) == 0
-    assert len(TABLE.read(b"", 0)["key"]) == 0
-
-
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)), max_size=20), st.integers(0, 5))
 def test_columns_are_written_as_they_are_read(rows: list[tuple[int, int]], lead: int) -> None:
-    """Parallel columns come back, and their starts say where they lie."""
     keys, sizes = np.array([r[0] for r in rows], "<u8"), np.array([r[1] for r in rows], "<u4")
     data = bytes(lead) + TABLE.write({"key": keys, "size": sizes})
     got = TABLE.read(data, len(rows), lead)
@@ -117,22 +91,8 @@ def test_columns_are_written_as_they_are_read(rows: list[tuple[int, int]], lead:
     assert TABLE.starts(len(rows)) == {"key": 0, "size": 8 * len(rows)}
 
 
-def test_columns_of_different_length_are_refused() -> None:
-    """A table has as many sizes as keys."""
-    with pytest.raises(ValueError, match="length"):
-        TABLE.write({"key": np.zeros(2, "<u8"), "size": np.zeros(3, "<u4")})
-
-
 def test_byte_orders_are_written_out() -> None:
-    """A field of several bytes must say its byte order; a column must be a number."""
     with pytest.raises(ValueError, match="byte order"):
         Record("r", source="t", fields=(Field("x", "u4", FieldRole.COUNT, ""),))
     with pytest.raises(ValueError, match="number"):
         Columns("c", source="t", fields=(Field("x", ("u1", 4), FieldRole.KEY, ""),))
-
-
-def test_layouts_print_themselves() -> None:
-    """The documentation's table has a line for each field, with place, size, type and sentence."""
-    assert "| 4 | 8 | `count` | u64 LE | How many. |" in layout_table(MIXED)
-    assert "| 12 | 2 | `delta` | i16 BE | A difference. |" in layout_table(MIXED)
-    assert "| 8·n | 4·n | `size` | u32 LE | Size. |" in layout_table(TABLE)

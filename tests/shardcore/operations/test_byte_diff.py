@@ -15,18 +15,15 @@ from tests.shardcore.operations.test_diff import written
 
 @contextmanager
 def aligned(first: Path, second: Path, **options: int) -> Iterator[ByteDiff]:
-    """The bytes of two files side by side."""
     with shardcore.open(first) as one, shardcore.open(second) as other:
         yield byte_diff(shardcore.diff(one, other), one, other, **options)
 
 
 def content(number: int) -> bytes:
-    """A content that no other object has, longer than a row."""
     return bytes([number]) * 40
 
 
 def test_segments_tile_both_files(tmp_path: Path) -> None:
-    """Each byte of both files is in one segment, whatever was added, removed, renamed, changed or moved."""
     first = written(tmp_path / "a.des", {f"k{n}": content(n) for n in range(20)})
     kept = {f"k{n}": content(n) for n in (3, 1, 2, 9, 8, 15, 16, 17)}
     second = written(tmp_path / "b.des", {**kept, "k18": b"short", "new": content(99), "renamed": content(11)})
@@ -40,7 +37,6 @@ def test_segments_tile_both_files(tmp_path: Path) -> None:
 
 
 def test_a_moved_object_is_aligned(tmp_path: Path) -> None:
-    """An object at another offset stands beside its match, not beside what is at its old offset."""
     first = written(tmp_path / "a.des", {"one": content(1), "two": content(2), "three": content(3)})
     second = written(tmp_path / "b.des", {"three": content(3), "one": content(1)})
     with shardcore.open(first) as one, shardcore.open(second) as other:
@@ -58,17 +54,7 @@ def test_a_moved_object_is_aligned(tmp_path: Path) -> None:
         assert removed.differing[0].all()
 
 
-def test_equal_files_are_a_segment_per_section(tmp_path: Path) -> None:
-    """What goes on in both files is one segment: as many as sections, however many objects there are."""
-    first = written(tmp_path / "a.des", {f"k{n}": content(n % 200) for n in range(1000)})
-    with aligned(first, first) as found:
-        assert len(found.segments) <= 8
-        assert found.next_run(0) is None
-        assert not sum(int(counts.sum()) for counts in found.overview(64))
-
-
 def test_differences_are_found_forwards_and_backwards(tmp_path: Path) -> None:
-    """Each changed byte is a difference of its own, in both directions, with its offsets in both files."""
     first = written(tmp_path / "a.des", {f"k{n}": content(n) for n in range(50)})
     data = bytearray(first.read_bytes())
     with shardcore.open(first) as shard:
@@ -89,21 +75,7 @@ def test_differences_are_found_forwards_and_backwards(tmp_path: Path) -> None:
         assert [int(counts.sum()) for counts in found.overview(100)] == [6, 6]
 
 
-def test_a_longer_content_differs_at_its_end(tmp_path: Path) -> None:
-    """Where one side has ended, the run has bytes in the other file only."""
-    first = written(tmp_path / "a.des", {"k": b"same" * 8, "z": b"z" * 16})
-    second = written(tmp_path / "b.des", {"k": b"same" * 8 + b"more", "z": b"z" * 16})
-    with shardcore.open(first) as one, shardcore.open(second) as other:
-        found = byte_diff(shardcore.diff(one, other), one, other)
-        start, longer = one.find("k").spans[0], other.find("k").spans[0]
-        run = found.next_run(found.row_of(0, start.start))
-        assert run is not None
-        assert run.first == (start.stop, start.stop)
-        assert run.second == (longer.stop - 4, longer.stop)
-
-
 def test_windows_read_no_more_than_their_rows(tmp_path: Path) -> None:
-    """A window of rows at the end of large files has the bytes of these rows."""
     data = np.arange(1 << 16, dtype="<u4").tobytes()
     first = written(tmp_path / "a.des", {"large": data, "last": b"x" * 20})
     second = written(tmp_path / "b.des", {"last": b"x" * 20, "large": data})
@@ -114,12 +86,3 @@ def test_windows_read_no_more_than_their_rows(tmp_path: Path) -> None:
         assert shown.data.shape == (2, 3, 32)
         assert shown.data[0].tobytes() == shown.data[1].tobytes() == data[320 : 320 + 96]
         assert len(found.window(found.rows - 1, 50).offsets[0]) == 1
-
-
-def test_shards_of_a_data_set_are_aligned() -> None:
-    """In data sets, the bytes of a shard stand beside those of the shard with the same name."""
-    with shardcore.open(Path("resources/samples/des/archive")) as one:
-        name = one.members[0].name
-        found = byte_diff(shardcore.diff(one, one), one, one, members=(name, name))
-        assert found.next_run(0) is None
-        assert found.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,17 @@ import shardcore
 from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.opening import head_bytes
-from shardcore.shards.registry import format_of
+from shardcore.shards.registry import format_of, writes_of
 from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
-from shardcore.teaching.comparison.contents import BUILT_IN
-from shardcore.teaching.comparison.measure import pack_in_memory, with_codec
+from shardcore.teaching.comparison.contents import ComparedObject
+from shardcore.teaching.comparison.measure import pack_in_memory
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
-    """A first range comes with the file; what is read again costs nothing; far ranges of one call are one round."""
+    """Ranges of one call are one round trip; bytes that came are free."""
     recorder = CostRecorder(fetch=True)
     source = ColdSource(BytesSource(bytes(range(256)) * 4096), recorder, None, owned=False)
     assert recorder.cost == ColdCost(1, 65536, 1)
@@ -42,7 +43,7 @@ def test_what_is_not_there_is_asked_for_once(data: Path) -> None:
 
 
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
-    """Whatever the open shard knows by now, a first reader pays the same, and the shard stays open."""
+    """The cold cost does not depend on what the open shard has cached."""
     with shardcore.open(data / "swh" / "medium.shard") as shard:
         shard.load_index()
         key = str(shard.objects.keys[5])
@@ -88,8 +89,9 @@ def test_nothing_is_fetched_unasked() -> None:
 
 @pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])
 def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
-    """The trace of each format reads the object, too: its total is the cost that `compare` shows."""
-    packed = pack_in_memory(format_of(format), BUILT_IN.objects(200, None), with_codec(format, "none", {}))
+    """The trace of each format reads the object, too: its total is the cost that the comparison shows."""
+    objects = [ComparedObject(f"{number}.txt", random.Random(number).randbytes(4_000)) for number in range(200)]
+    packed = pack_in_memory(format_of(format), objects, writes_of(format_of(format)).uncompressed)
     files, recorder = BytesFolder(packed.files), CostRecorder(fetch=True)
     name = packed.file_of(100)
     with packed.open(files.open(name)) as shard:

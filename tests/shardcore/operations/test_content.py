@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
-import json
 import struct
-import tarfile
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +14,10 @@ from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
-from shardcore.operations.content.archives import expand
 from shardcore.operations.content.pictures import array_pixels, label_colours
 from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_content, tensor_layout
+from tests.shardcore.operations.test_content_members import npy, safetensors, stored
 
 SAMPLES = Path("resources/samples")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + struct.pack(">II", 640, 480) + bytes(5)
@@ -30,61 +25,17 @@ PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + struct.pack(">II"
 
 def content_of(data: bytes, tmp_path: Path, name: str = "a") -> shardcore.Content:
     """The content of an object with these bytes, stored in a shard that keeps names."""
-    path = tmp_path / "x.des"
-    with shardcore.create(path, format="des", force=True) as writer:
-        writer.add(name, data)
-    with shardcore.open(path) as shard:
+    with shardcore.open(stored(data, tmp_path, name)) as shard:
         return shardcore.content(shard, name)
 
 
-def npy(array: np.ndarray[Any, Any]) -> bytes:
-    """The bytes of a .npy."""
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
-def safetensors(tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
-    """The bytes of a safetensors file, 32-bit floats."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    body = b""
-    for name, array in tensors.items():
-        data = array.astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + body
-
-
 def gguf() -> bytes:
-    """A GGUF file of version 3 with one tensor of 2 × 3 floats."""
-
     def string(text: str) -> bytes:
         return struct.pack("<Q", len(text)) + text.encode()
 
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + string("general.name") + struct.pack("<I", 8) + string("tiny")
     head += string("w") + struct.pack("<IQQIQ", 2, 3, 2, 0, 0)
     return head + bytes(-len(head) % 32) + np.arange(6, dtype="<f4").tobytes()
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    """The bytes of a zip archive."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return stream.getvalue()
-
-
-def tarred(members: dict[str, bytes]) -> bytes:
-    """The bytes of a tar archive."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return stream.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -109,35 +60,18 @@ def tarred(members: dict[str, bytes]) -> bytes:
     ],
 )
 def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) -> None:
-    """Each kind of content is recognised by its bytes and its name."""
     found = content_of(data, tmp_path, name)
     assert (found.kind, found.title) == (kind, title)
     assert found.size == len(data)
 
 
-def test_semicolons_separate_the_cells_of_a_csv(tmp_path: Path) -> None:
-    """A CSV file whose cells are separated by semicolons has as many columns; its commas are decimal ones."""
-    found = content_of("Stadt;Temp\nKöln;3,5\n".encode(), tmp_path, "a.csv")
-    assert isinstance(found, shardcore.TableContent)
-    assert (found.delimiter, found.rows) == (";", (("Stadt", "Temp"), ("Köln", "3,5")))
-
-
 def test_invalid_json_is_text_with_a_note(tmp_path: Path) -> None:
-    """A .json that is not JSON is shown as text, with the column of the error."""
     found = content_of(b'{"a": [1, 2,}', tmp_path, "a.json")
     assert found.kind == "text"
     assert "column 13" in found.note
 
 
-def test_a_western_text_without_unicode(tmp_path: Path) -> None:
-    """Of encodings that give the same text the one of Windows is named."""
-    found = content_of(("Gr\u00fc\u00dfe aus M\u00fcnchen, f\u00fcnf\n" * 5).encode("latin-1"), tmp_path)
-    assert isinstance(found, shardcore.TextContent)
-    assert found.encoding == "cp1252"
-
-
 def test_lines_have_their_bytes(tmp_path: Path) -> None:
-    """The bytes of a line are those of the content, in one-byte and two-byte encodings."""
     for encoding in ("utf-8", "utf-16"):
         data = "one\nzw\u00f6lf\n\nend".encode(encoding)
         found = content_of(data, tmp_path)
@@ -149,7 +83,6 @@ def test_lines_have_their_bytes(tmp_path: Path) -> None:
 
 
 def test_arrays_have_their_bytes(tmp_path: Path) -> None:
-    """Changing the bytes of an element changes that element alone, in both orders."""
     for order in ("C", "F"):
         array = np.asarray(np.arange(24, dtype="<i4").reshape(2, 3, 4), order=order)
         data = npy(array)
@@ -171,9 +104,11 @@ def test_arrays_have_their_bytes(tmp_path: Path) -> None:
 
 
 def test_tensors_have_their_bytes(tmp_path: Path) -> None:
-    """The tensors of safetensors and GGUF files are arrays at the offsets that are listed."""
     one, two = np.arange(6, dtype="<f4").reshape(2, 3), np.ones(4, "<f4")
-    for data, names in ((safetensors({"one": one, "two": two}), ["one", "two"]), (gguf(), ["w"])):
+    for data, names in (
+        (safetensors({"one": ("F32", [2, 3], one.tobytes()), "two": ("F32", [4], two.tobytes())}), ["one", "two"]),
+        (gguf(), ["w"]),
+    ):
         found = content_of(data, tmp_path)
         assert isinstance(found, shardcore.TensorsContent)
         assert [tensor.name for tensor in found.tensors] == names
@@ -183,23 +118,13 @@ def test_tensors_have_their_bytes(tmp_path: Path) -> None:
         np.testing.assert_array_equal(layout.of(data[tensor.start : tensor.stop]), one)
 
 
-def test_members_of_archives(tmp_path: Path) -> None:
-    """Zip and tar members are listed with their sizes; their bytes lie in the ranges that are stated."""
-    members = {"a.txt": b"one", "b/c.bin": bytes(1000)}
-    for data in (zipped(members), tarred(members)):
-        found = content_of(data, tmp_path)
-        assert isinstance(found, shardcore.ArchiveContent)
-        assert {one.name: one.size for one in found.members} == {"a.txt": 3, "b/c.bin": 1000}
-        assert data[found.members[0].start : found.members[0].stop].endswith(b"one")
-
-
 @pytest.mark.parametrize(
     "data",
     [
         b"\x93NUMPY\x01\x00\xff\xff{'descr': 'O'",
         npy(np.zeros(3))[:-1],
         struct.pack("<Q", 50_000_000) + b'{"a": 1}',
-        safetensors({"a": np.zeros(3)})[:-4],
+        safetensors({"a": ("F32", [3], bytes(12))})[:-4],
         b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60),
         b"GGUF" + struct.pack("<IQQ", 9, 0, 0),
         b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 2**50),
@@ -207,26 +132,12 @@ def test_members_of_archives(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_headers_are_bytes_with_a_note(data: bytes, tmp_path: Path) -> None:
-    """An invalid header is shown as bytes, with the reason."""
     found = content_of(data, tmp_path)
     assert found.kind == "bytes"
     assert found.note
 
 
-def test_the_beginning_alone_is_read(tmp_path: Path) -> None:
-    """Of a long text only the beginning is read; a cut character at its end does no harm."""
-    data = ("\u00e4" * 3_000_000).encode()
-    path = tmp_path / "x.des"
-    with shardcore.create(path, format="des") as writer:
-        writer.add("a", data)
-    with shardcore.open(path) as shard:
-        found = shardcore.content(shard, "a", limit=1001)
-    assert isinstance(found, shardcore.TextContent)
-    assert (len(found.data), found.size, found.complete, found.text) == (1001, len(data), False, "\u00e4" * 500)
-
-
 def test_what_a_format_states_comes_first() -> None:
-    """The metadata of Bloscpack states an array; each chunk is some of its rows."""
     with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
         found = shardcore.content(shard, "all")
         assert isinstance(found, shardcore.ArrayContent)
@@ -241,44 +152,9 @@ def test_what_a_format_states_comes_first() -> None:
         np.testing.assert_array_equal(last.array, found.array[40:])
 
 
-def test_columns_are_arrays() -> None:
-    """A column of a bcolz table is an array whose items are in the files of its chunks; so is each chunk."""
-    folder = Path("tests/data/bloscpack/bcolz")
-    with shardcore.open(folder / "prices") as table:
-        found = shardcore.content(table, "close")
-        assert isinstance(found, shardcore.ArrayContent)
-        np.testing.assert_array_equal(found.array, table.array("close"))
-        assert found.layout.dtype == np.dtype("<f8")
-        ref = table.find("close")
-        parts = table.content_parts(ref)
-        assert (parts[0].start, parts[-1].stop) == (0, ref.size)
-        span = shardcore.content_span(table, ref, *found.layout.bytes_of((0,)))
-        assert span is not None
-        assert span.source.startswith("close/")
-    with shardcore.open(folder / "samples") as column:
-        whole, chunk = shardcore.content(column, "all"), shardcore.content(column, "2")
-        assert isinstance(whole, shardcore.ArrayContent)
-        assert isinstance(chunk, shardcore.ArrayContent)
-        first = chunk.layout.begin[0]
-        np.testing.assert_array_equal(chunk.array, whole.array[first : first + len(chunk.array)])
-
-
-def test_spans_of_contents() -> None:
-    """Uncompressed contents are in the file; compressed ones in the source of their decoded bytes."""
-    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
-        assert shard.source is not None
-        for ref in list(shard.objects)[:5]:
-            if ref.key is None or ref.size < 2:
-                continue
-            span = shardcore.content_span(shard, ref, 1, 2)
-            assert span is not None
-            assert not span.source
-            assert shard.source.read(span.start, span.stop) == shard.read(ref)[1:2]
-
-
 @pytest.mark.parametrize("level", [0, 5])
 def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
-    """Each element of a Bloscpack array is in a block of its chunk: the byte itself where nothing is compressed."""
+    """The location is the byte itself where the chunk is not compressed."""
     array = np.arange(30_000, dtype="<i4").reshape(300, 100)
     path = tmp_path / "a.blp"
     (tmp_path / "a.npy").write_bytes(npy(array))
@@ -307,7 +183,6 @@ def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
 
 
 def test_large_arrays_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An array of more bytes than the limit, stored or decoded, is refused before anything of it is read."""
     for name, key in (("neuroglancer/segmentation/16_16_16", "0"), ("bloscpack/array.blp", "all")):
         with shardcore.open(SAMPLES / name) as shard:
             ref, size = shard.find(key), shard.array(key).nbytes
@@ -318,43 +193,8 @@ def test_large_arrays_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
                 shard.array(ref, limit=size - 1)
 
 
-@pytest.mark.thorough
-def test_show_prints_every_sample(capsys: pytest.CaptureFixture[str]) -> None:
-    """`show` states kind and size of an object of each sample, for people and as JSON."""
-    for folder in ("swh/small.shard", "bloscpack/array.blp", "neuroglancer/worked", "des/archive", "xorb/chunks.xorb"):
-        with shardcore.open(SAMPLES / folder) as shard:
-            key = next(iter(shard))
-            size = shard.find(key).size
-        assert run(["show", str(SAMPLES / folder), key, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told["size"] == size
-        assert run(["show", str(SAMPLES / folder), key]) == 0
-        assert capsys.readouterr().out.startswith(told["title"])
-
-
-@pytest.mark.thorough
-def test_a_slice_is_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`show --png` writes a slice of an array; what is no array is refused."""
-    target = tmp_path / "a.png"
-    array = str(SAMPLES / "bloscpack" / "array.blp")
-    assert run(["show", array, "all", "--png", str(target)]) == 0
-    assert target.read_bytes()[16:24] == struct.pack(">II", 64, 58)
-    assert run(["show", array, "all", "--png", str(target)]) == 2
-    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
-        key = next(iter(shard))
-    assert run(["show", str(SAMPLES / "swh" / "small.shard"), key, "--png", str(tmp_path / "b.png")]) == 2
-    assert "--png needs an array" in capsys.readouterr().err
-
-
-def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
-    """A key that is not there is exit code 1."""
-    assert run(["show", str(SAMPLES / "des" / "archive"), "999999"]) == 1
-    assert capsys.readouterr().err
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: str) -> None:
-    """Of an array that is read in part, whole places of the slowest axis are an array with the same bytes."""
     whole = np.asarray(np.arange(10 * 6 * 8, dtype="<i4").reshape(10, 6, 8), order=order)  # type: ignore[call-overload]
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des") as writer:
@@ -369,16 +209,8 @@ def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: st
     assert found.read_layout.bytes_of((2, 5, 2)) == found.layout.bytes_of((2, 5, 2))
 
 
-def test_of_an_array_whose_first_place_was_not_read_nothing_is_there() -> None:
-    """Fewer bytes than one place of the slowest axis, or than the header, are an empty array."""
-    layout = ArrayLayout(np.dtype("u2"), (4, 100), "C", start=128)
-    assert layout.leading(300).shape == layout.leading(5).shape == (0, 100)
-    assert layout.leading(128 + 200).shape == (1, 100)
-    assert layout.leading(1 << 20) == layout
-
-
 def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
-    """`cat a.gz b.gz` is decompressed to both; an empty last member, as bgzip writes it, does not state the size."""
+    """An empty last member, as bgzip writes it, does not state the size."""
     found = content_of(gzip.compress(b"first\n") + gzip.compress(b"second\n"), tmp_path, "a.txt.gz")
     assert isinstance(found, shardcore.ArchiveContent)
     assert found.inner is not None
@@ -389,17 +221,9 @@ def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
     assert found.members[0].size == -1
 
 
-def test_many_empty_members_end_soon() -> None:
-    """Of a megabyte of empty gzip members the first few thousand are decompressed."""
-    assert expand("gzip", gzip.compress(b"") * 50_000, 1 << 20) == (b"", False)
-
-
-@pytest.mark.parametrize(
-    ("rank", "offset", "message"),
-    [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")],
-)
+@pytest.mark.parametrize(("rank", "offset", "message"), [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")])
 def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, message: str) -> None:
-    """A tensor of more axes than GGUF has, or beyond all files, is no tensor."""
+    """A tensor with too many axes or beyond the file is none."""
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note
@@ -407,14 +231,12 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
 
 
 def test_metadata_is_json(tmp_path: Path) -> None:
-    """A number of a GGUF header that JSON does not have is null."""
     pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
     found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
     assert content_json(found)["metadata"] == {"n": None}
 
 
 def test_labels_have_the_colours_of_the_window() -> None:
-    """`--png` and the preview colour a segment alike."""
     labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
     layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
     data = labels.tobytes()
@@ -425,7 +247,6 @@ def test_labels_have_the_colours_of_the_window() -> None:
 
 
 def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are listed without an end, and are no negative number of bytes."""
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t"
     found = content_of(head + struct.pack("<IQIQ", 1, 1, 99, 0) + bytes(99), tmp_path)
     assert isinstance(found, shardcore.TensorsContent)
@@ -433,11 +254,3 @@ def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.Ca
     assert "unknown" in capsys.readouterr().out
     with pytest.raises(shardcore.Unsupported, match="type 99"):
         tensor_content(found.tensors[0], b"")
-
-
-def test_cells_keep_their_line_ends() -> None:
-    """A line end between quotes is a part of the cell; other separators of Unicode end no row."""
-    data = 'a,b\r\n"one\ntwo",3\r\nx\u2028y,4\r\n'.encode()
-    found = recognise.content_of(data, "a.csv")
-    assert isinstance(found, shardcore.TableContent)
-    assert found.rows == (("a", "b"), ("one\ntwo", "3"), ("x\u2028y", "4"))

@@ -23,8 +23,9 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.pictures import decode_picture, encode_png
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
-from shardcore.operations.content.archives import MOST_MEMBERS, PEEK, expand
+from shardcore.operations.content.archives import PEEK, expand
 from shardcore.operations.content.recognise import content_of
+from tests.hostile.neuroglancer import SHARDING
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -38,7 +39,6 @@ CSV = b"x,y\n1,2\n3,4\n"
 
 
 def stored(data: bytes, tmp_path: Path, name: str = "a") -> Path:
-    """A shard with one object that keeps its name."""
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des", force=True) as writer:
         writer.add(name, data)
@@ -46,7 +46,6 @@ def stored(data: bytes, tmp_path: Path, name: str = "a") -> Path:
 
 
 def safetensors(tensors: dict[str, tuple[str, list[int], bytes]]) -> bytes:
-    """A safetensors file of tensors: type, shape and bytes."""
     header: dict[str, Any] = {}
     body = b""
     for name, (dtype, shape, data) in tensors.items():
@@ -57,19 +56,12 @@ def safetensors(tensors: dict[str, tuple[str, list[int], bytes]]) -> bytes:
 
 
 def npy(array: np.ndarray[Any, Any]) -> bytes:
-    """The bytes of a .npy."""
     target = io.BytesIO()
     np.save(target, array)
     return target.getvalue()
 
 
-SPEC = json.dumps(
-    {
-        "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
-        "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw",
-    }
-)  # fmt: skip
-"""A sharding specification of one minishard."""
+SPEC = json.dumps(SHARDING)
 
 
 class CountedFile(shardcore.FileSource):
@@ -93,7 +85,6 @@ def sparse_shard(folder: Path, begin: bytes, size: int) -> Path:
 
 
 def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """The bytes of a zip archive."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", method) as archive:
         for name, data in members.items():
@@ -102,7 +93,6 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 
 def tarred(members: dict[str, bytes]) -> bytes:
-    """The bytes of a tar archive."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w") as archive:
         for name, data in members.items():
@@ -114,7 +104,6 @@ def tarred(members: dict[str, bytes]) -> bytes:
 
 @pytest.mark.parametrize("format", COMPRESS)
 def test_compressed_files_state_what_they_hold(format: str, tmp_path: Path) -> None:
-    """A compressed file is one member with its size, and its beginning is recognised once, by the inner name."""
     data = COMPRESS[format](CSV)
     path = stored(data, tmp_path, "rows.csv" + ENDINGS[format])
     with shardcore.open(path) as shard:
@@ -134,7 +123,6 @@ def test_compressed_files_state_what_they_hold(format: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format", COMPRESS)
 def test_compressed_bombs_are_looked_into_and_no_more(format: str, tmp_path: Path) -> None:
-    """Of a bomb, 1 MiB is decompressed; as a member it is refused at the limit."""
     data = COMPRESS[format](bytes(20 << 20))
     found = content_of(data)
     assert isinstance(found, shardcore.ArchiveContent)
@@ -146,7 +134,6 @@ def test_compressed_bombs_are_looked_into_and_no_more(format: str, tmp_path: Pat
 
 @pytest.mark.parametrize("format", COMPRESS)
 def test_cut_and_damaged_streams(format: str, tmp_path: Path) -> None:
-    """A cut stream shows its beginning, and is no member; one that is damaged at once has a note."""
     text = "".join(f"{n * n} lines of text\n" for n in range(40_000)).encode()
     data = COMPRESS[format](text)
     beginning, ended = expand(format, data[: len(data) // 2 * 2 - 60_000 if format == "bzip2" else -8], PEEK)
@@ -162,7 +149,6 @@ def test_cut_and_damaged_streams(format: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_files_of_archives(method: int, tmp_path: Path) -> None:
-    """A file of a zip or tar archive is shown as what it is; arrays of an `.npz` are arrays."""
     array = np.arange(12, dtype="<f4").reshape(3, 4)
     members = {"a.csv": CSV, "b/c.npy": npy(array)}
     for data in (zipped(members, method), tarred(members)):
@@ -182,7 +168,6 @@ def test_files_of_archives(method: int, tmp_path: Path) -> None:
 
 
 def test_members_that_are_not_decoded(tmp_path: Path) -> None:
-    """Methods without a decoder are listed by their number, and not read; damage is named."""
     data = bytearray(zipped({"a": CSV}, zipfile.ZIP_LZMA))
     with shardcore.open(stored(bytes(data), tmp_path)) as shard:
         found = shardcore.content(shard, "a")
@@ -197,7 +182,7 @@ def test_members_that_are_not_decoded(tmp_path: Path) -> None:
 
 
 def test_zip_bombs_are_refused_by_their_size(tmp_path: Path) -> None:
-    """A file that states more than the limit is refused before it is decompressed; so is one that lies."""
+    """Also when the directory states a smaller size."""
     data = zipped({"a": bytes(70 << 20)})
     with shardcore.open(stored(data, tmp_path)) as shard, pytest.raises(LimitExceeded, match="73,400,320 bytes"):
         shardcore.member_content(shard, "a", "a")
@@ -206,17 +191,7 @@ def test_zip_bombs_are_refused_by_their_size(tmp_path: Path) -> None:
         shardcore.member_content(shard, "a", "a")
 
 
-def test_archives_with_too_many_members() -> None:
-    """A directory with more entries than are listed is counted, not parsed."""
-    found = content_of(b"PK\x03\x04" + b"PK\x01\x02" * (MOST_MEMBERS + 1))
-    assert isinstance(found, shardcore.ArchiveContent)
-    assert found.members == ()
-    assert "100,001 members" in found.note
-    assert content_of(tarred({"L" * 90: b""})[:512] * 3).kind in ("archive", "bytes")
-
-
 def test_tensors_are_arrays(tmp_path: Path) -> None:
-    """Each tensor is read by its own bytes; BF16 becomes 32-bit floats; types without a decoder are refused."""
     values = np.array([[1.5, -2.0], [0.25, 3.0]], "<f4")
     bf16 = (values.view("<u4") >> 16).astype("<u2").tobytes()
     half = values.astype("<f2")
@@ -249,18 +224,6 @@ def test_tensors_are_arrays(tmp_path: Path) -> None:
             shardcore.tensor_array(shard, "a", "pad", limit=100)
 
 
-def test_headers_longer_than_the_first_bytes(tmp_path: Path) -> None:
-    """The header of a file of many tensors is read to its end."""
-    tensors = {f"model.layers.{n}.weight": ("F32", [1], struct.pack("<f", n)) for n in range(12_000)}
-    data = safetensors(tensors)
-    assert int.from_bytes(data[:8], "little") > 1 << 20
-    with shardcore.open(stored(data, tmp_path)) as shard:
-        found = shardcore.content(shard, "a")
-        assert isinstance(found, shardcore.TensorsContent)
-        assert len(found.tensors) == 12_000
-        assert shardcore.tensor_array(shard, "a", "model.layers.77.weight").tolist() == [77.0]
-
-
 @pytest.mark.parametrize(
     ("data", "note"),
     [
@@ -277,14 +240,12 @@ def test_headers_longer_than_the_first_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_headers_have_a_note(data: bytes, note: str) -> None:
-    """Wrong shapes, huge counts, and offsets that overlap or lead outside are bytes with the reason."""
     found = content_of(data)
     assert found.kind == "bytes"
     assert re.search(note, found.note), found.note
 
 
 def test_hostile_texts_are_texts() -> None:
-    """A line of 10 MB, and JSON of 100,000 levels, are shown as text; nothing is exceeded."""
     line = content_of(b"a,b\n" + b"x" * 10_000_000, "a.csv")
     assert line.kind == "text"
     deep = content_of(b"[" * 100_000 + b"]" * 100_000)
@@ -295,7 +256,6 @@ def test_hostile_texts_are_texts() -> None:
 
 
 def test_damaged_members_raise_only_errors_of_shards() -> None:
-    """Whatever is changed in an archive or a file of tensors, it is recognised without any other error."""
     chance = np.random.default_rng(5)
     array = npy(np.zeros((3, 4)))
     samples = [
@@ -317,7 +277,6 @@ def test_damaged_members_raise_only_errors_of_shards() -> None:
 
 
 def test_a_sparse_object_of_10_gb(tmp_path: Path) -> None:
-    """Of an object of 10 GB, some MiB are read at most, whatever it is."""
     header = json.dumps({"big": {"dtype": "F32", "shape": [2_500_000_000], "data_offsets": [0, 10_000_000_000]}})
     begin = struct.pack("<Q", len(header)) + header.encode()
     size = 10_000_000_000 + len(begin)
@@ -338,7 +297,6 @@ def test_a_sparse_object_of_10_gb(tmp_path: Path) -> None:
 
 
 def test_show_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`show --member` shows tensors and files of archives, as JSON and as PNG; pictures are written again."""
     picture = encode_png(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
     plane = np.arange(6, dtype="<f4").reshape(2, 3)
     tensors = safetensors({"w": ("F32", [2, 3], plane.tobytes())})

@@ -31,12 +31,10 @@ RULES = ("", "as-is", "sha256", "number", "name")
 
 
 def content(number: int) -> bytes:
-    """The content of an object: two of different members are equal, one is long."""
     return {4: b"content 3" * 40, 6: b"long" * 5_000}.get(number, f"content {number}".encode() * 40)
 
 
 def made(folder: Path, format: str) -> Path:
-    """A data set of a few members."""
     out, work = folder / format, folder / f"inputs-{format}"
     work.mkdir()
     for number in range(8):
@@ -60,7 +58,6 @@ SPEC = (
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data sets."""
     folder = tmp_path_factory.mktemp("sets")
     for format in SETS:
         made(folder, format)
@@ -68,7 +65,6 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written(source: Path, format: str, out: Path, keys: str) -> tuple[dict[str, str], tuple[str, ...], str]:
-    """The files that converting writes, its notes, and why it wrote none."""
     out.mkdir()
     target = f"{out / 'x'}/" if format in FOLDERS else str(out / f"x.{format}")
     try:
@@ -92,7 +88,6 @@ def planned(source: Path, format: str, out: Path) -> list[tuple[str, int, list[s
 
 
 def test_the_same_is_planned(sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan that the window shows says the same as with all members at once."""
     pairs = [("des", "des"), *((source, "neuroglancer") for source in SETS)]
     found = [planned(sets / source, format, tmp_path) for source, format in pairs]
     monkeypatch.setattr("shardcore.operations.convert.convert_source", FromShard)
@@ -104,7 +99,6 @@ def test_the_same_is_planned(sets: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_same_files_come_out(
     sets: Path, tmp_path: Path, source: str, rules: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every format that has data sets, every target and every rule for keys: as from all members at once."""
     monkeypatch.setattr(convert_work, "MOST_HELD", 1_000)
     for format in FORMATS:
         for keys in rules:
@@ -117,7 +111,6 @@ def test_the_same_files_come_out(
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Forty shards of two objects each."""
     for number in range(40):
         stored = [Stored(uid, uid * 10) for uid in (b"%d" % number, b"%d" % (number + 256))]
         write(tmp_path / "set", f"20261103_{number:02X}_0000.des", stored)
@@ -149,7 +142,7 @@ class Open:
 def test_few_members_are_open(
     many: Path, tmp_path: Path, jobs: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No joined index, no more members open than are worked on; progress by members, or by objects where known."""
+    """No joined index is loaded, and no more shards are open than there are jobs."""
     monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
     monkeypatch.setattr(convert_work, "MOST_HELD", held)
     monkeypatch.setattr(convert_source, "MOST_KEPT", 0)
@@ -181,7 +174,6 @@ def test_few_members_are_open(
 def test_a_lost_member_is_an_error_with_its_place(
     many: Path, tmp_path: Path, keys: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a member cannot be read nothing is written, and what is open before stays open."""
     damaged = many / "20261103_0A_0000.des"
     damaged.write_bytes(damaged.read_bytes()[:-1])
     (tmp_path / "out").mkdir()

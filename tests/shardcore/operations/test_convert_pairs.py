@@ -24,7 +24,6 @@ OPTIONS = {"neuroglancer": {"kind": "skeleton"}}
 
 
 def place(folder: Path, name: str, format: str) -> str:
-    """Where a shard of a format goes."""
     return f"{folder / name}/" if format in FOLDERS else str(folder / f"{name}.{format}")
 
 
@@ -40,7 +39,6 @@ def contents(path: str) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same contents, packed in every format."""
     made = tmp_path_factory.mktemp("pairs")
     for key, data in COMMON.items():
         (made / key).write_bytes(data)
@@ -53,7 +51,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("source", FORMATS)
 def test_every_format_becomes_every_other(folder: Path, source: str, target: str) -> None:
-    """Each content is there afterwards, whole, and nothing else is; a xorb holds all of them as one content."""
     out = place(folder, f"{source}-to-{target}", target)
     there = place(folder, f"from-{source}", source)
     with shardcore.open(there.rstrip("/"), xorbs=folder / "xorbs") as shard:
@@ -102,13 +99,11 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def reopened(path: Path, **options: Any) -> Shard:
-    """Opens a shard, with the xorbs that lie beside it."""
     xorbs = path.parent / "xorbs"
     return shardcore.open(path, **(options | ({"xorbs": xorbs} if xorbs.is_dir() else {})))
 
 
 def everything(path: Path) -> tuple[str, dict[str | None, Any], Mapping[str, Any]]:
-    """Format, objects with contents, parts and facts, and settings of a shard."""
     with reopened(path) as shard:
         refs = [shard.find(view) for view in shard.views]
         refs = refs or [shard.objects.ref(row) for row in range(len(shard.objects))]
@@ -126,7 +121,7 @@ def everything(path: Path) -> tuple[str, dict[str | None, Any], Mapping[str, Any
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("source", RICH)
 def test_every_format_comes_back(tmp_path: Path, rich: dict[str, Path], source: str, target: str) -> None:
-    """Converted into any format and back with the result manifest, a shard has the keys, parts, facts and settings."""
+    """Keys, parts, facts and settings return with the result manifest."""
     format, objects, settings = everything(rich[source])
     between = Path(place(tmp_path, "between", target))
     with reopened(rich[source]) as shard:

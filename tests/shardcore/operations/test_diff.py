@@ -15,7 +15,6 @@ SAMPLES = Path("resources/samples")
 
 
 def written(path: Path, objects: dict[str, bytes], **options: object) -> Path:
-    """A des shard with some objects."""
     with shardcore.create(path, format="des", **options) as writer:
         for key, data in objects.items():
             writer.add(key, data)
@@ -23,7 +22,6 @@ def written(path: Path, objects: dict[str, bytes], **options: object) -> Path:
 
 
 def counts(first: Path, second: Path, **options: bool) -> dict[str, int]:
-    """The counts that are not zero."""
     with shardcore.open(first) as one, shardcore.open(second) as other:
         found = shardcore.diff(one, other, **options)
         assert len(list(found.objects(one, other))) == sum(found.counts.values()) - found.counts[DiffKind.EQUAL]
@@ -31,7 +29,6 @@ def counts(first: Path, second: Path, **options: bool) -> dict[str, int]:
 
 
 def test_every_kind_of_difference(tmp_path: Path) -> None:
-    """Objects are equal, moved, changed, added, removed or renamed."""
     first = written(
         tmp_path / "a.des", {"same": b"1" * 9, "old": b"22", "gone": b"333", "named": b"4444", "last": b"5"}
     )
@@ -42,13 +39,11 @@ def test_every_kind_of_difference(tmp_path: Path) -> None:
 
 
 def test_equal_shards_have_no_difference(tmp_path: Path) -> None:
-    """Every sample equals itself."""
     for name in ("swh/small.shard", "bloscpack/array.blp", "des/archive", "xorb/chunks.xorb", "neuroglancer/volume"):
         assert set(counts(SAMPLES / name, SAMPLES / name)) == {"equal"}
 
 
 def test_a_changed_byte_is_a_changed_object(tmp_path: Path) -> None:
-    """Where sizes and offsets agree, one byte that differs is found, in the object that has it."""
     first = written(tmp_path / "a.des", {f"k{n}": bytes([n]) * 100 for n in range(50)})
     data = bytearray(first.read_bytes())
     with shardcore.open(first) as shard:
@@ -64,7 +59,6 @@ def test_a_changed_byte_is_a_changed_object(tmp_path: Path) -> None:
 
 
 def test_formats_and_codecs_are_compared_by_content(tmp_path: Path) -> None:
-    """A converted shard, and one that is compressed otherwise, equal the original."""
     objects = {f"{n:02}" * 32: bytes([n]) * 1000 for n in range(9)}
     plain = written(tmp_path / "a.des", objects)
     packed = written(tmp_path / "b.des", objects, codec="zstd")
@@ -73,19 +67,7 @@ def test_formats_and_codecs_are_compared_by_content(tmp_path: Path) -> None:
     assert set(counts(SAMPLES / "swh/small.shard", tmp_path / "c.des")) == {"equal"}
 
 
-def test_keys_that_occur_twice(tmp_path: Path) -> None:
-    """Equal keys are matched in their order; one more is added."""
-    with shardcore.open(SAMPLES / "xorb" / "chunks.xorb") as shard:
-        keys = [ref.key for ref in shard.objects]
-    assert len(keys) == len(set(keys)) or counts(SAMPLES / "xorb/chunks.xorb", SAMPLES / "xorb/chunks.xorb")
-    first = written(tmp_path / "a.des", {"a": b"1"})
-    second = written(tmp_path / "b.des", {"a": b"1", "b": b"1"})
-    assert counts(first, second) == {"equal": 1, "added": 1}
-    assert counts(second, first) == {"equal": 1, "removed": 1}
-
-
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`diff` exits with 1 where shards differ, and its JSON states each difference."""
     first = written(tmp_path / "a.des", {"a": b"1", "b": b"22"})
     second = written(tmp_path / "b.des", {"a": b"1", "b": b"333"})
     assert run(["diff", str(first), str(first)]) == 0
@@ -108,27 +90,7 @@ def packed(path: Path, format: str, objects: dict[str, bytes]) -> Path:
     return path
 
 
-def test_the_command_states_that_other_bytes_differ(capsys: pytest.CaptureFixture[str]) -> None:
-    """Equal objects exit with 0; a damaged hash function beside them is stated in a line of its own."""
-    samples = Path("resources/samples/swh")
-    assert run(["diff", str(samples / "small.shard"), str(samples / "damaged.shard")]) == 0
-    assert capsys.readouterr().out.endswith("other bytes of the files differ\n")
-    assert run(["diff", str(samples / "small.shard"), str(samples / "small.shard")]) == 0
-    assert "other bytes" not in capsys.readouterr().out
-
-
-def test_added_and_removed_in_formats_that_know_contents(tmp_path: Path) -> None:
-    """In swh a changed object is another one: removed, and added; the others are equal or moved."""
-    objects = {str(n): bytes([n]) * 50 for n in range(20)}
-    first = packed(tmp_path / "a.shard", "swh", objects)
-    second = packed(tmp_path / "b.shard", "swh", {**objects, "7": b"other"})
-    found = counts(first, second)
-    assert (found["added"], found["removed"]) == (1, 1)
-    assert found.get("equal", 0) + found["moved"] == 19
-
-
 def test_chunks_that_differ(tmp_path: Path) -> None:
-    """A chunk of a xorb with another content is changed, and one more is added."""
     objects = {str(n): bytes([n]) * 500 for n in range(5)}
     first = packed(tmp_path / "a.xorb", "xorb", objects)
     second = packed(tmp_path / "b.xorb", "xorb", {**objects, "2": b"\xaa" * 500, "5": b"more" * 100})
@@ -150,7 +112,7 @@ CONVERTED = [
 
 @pytest.mark.parametrize(("sample", "format"), CONVERTED)
 def test_what_was_converted_is_equal(sample: str, format: str, tmp_path: Path) -> None:
-    """Across formats contents decide, whatever became of the keys: converting changes nothing."""
+    """Across formats contents are compared, not keys."""
     out = tmp_path / "out" / ("x.xorb" if format == "xorb" else "x")
     out.parent.mkdir()
     assert run(["convert", str(SAMPLES / sample), format, str(out)]) == 0
@@ -160,7 +122,6 @@ def test_what_was_converted_is_equal(sample: str, format: str, tmp_path: Path) -
 
 
 def test_numbers_that_are_equal_by_accident(tmp_path: Path) -> None:
-    """Across formats a key that both have is no match where contents differ and are found under other keys."""
     contents = [bytes([n]) * 300 for n in range(6)]
     first = packed(tmp_path / "a.des", "des", {str(n): data for n, data in enumerate(contents)})
     second = packed(tmp_path / "b.xorb", "xorb", {str(n): data for n, data in enumerate(contents[::-1])})
@@ -170,7 +131,6 @@ def test_numbers_that_are_equal_by_accident(tmp_path: Path) -> None:
 
 
 def test_a_damaged_object_is_unread(tmp_path: Path) -> None:
-    """What cannot be decoded is named with the reason; the rest is compared; the exit code is 1."""
     objects = {f"k{n}": b"text " * 100 + bytes([n]) for n in range(10)}
     first = written(tmp_path / "a.des", objects, codec="zstd")
     data = bytearray(first.read_bytes())
@@ -185,18 +145,7 @@ def test_a_damaged_object_is_unread(tmp_path: Path) -> None:
     assert run(["diff", str(first), str(second)]) == 1
 
 
-def test_a_truncated_shard_is_compared_as_far_as_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
-    """Damaged samples give differences, never a traceback."""
-    for name in ("swh/damaged.shard", "xorb/damaged.xorb", "bloscpack/damaged.blp", "des/damaged", "mdb/damaged"):
-        kind = SAMPLES / name.split("/")[0]
-        whole = next(path for path in sorted(kind.iterdir()) if "damaged" not in path.name and "odd" not in path.name)
-        assert run(["diff", str(whole), str(SAMPLES / name), "--json"]) in (0, 1)
-        told = json.loads(capsys.readouterr().out)
-        assert told["equal"] is (sum(told["counts"][kind] for kind in ("added", "removed", "changed", "unread")) == 0)
-
-
 def test_data_sets_by_shard(tmp_path: Path) -> None:
-    """Each shard of two data sets has its kind, its sizes and the counts of its objects."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     for folder in ("a", "b"):
@@ -217,7 +166,6 @@ def test_data_sets_by_shard(tmp_path: Path) -> None:
 
 
 def test_a_shard_that_cannot_be_opened_is_unread(tmp_path: Path) -> None:
-    """A shard of a data set that is damaged is named with the reason, and the data sets are not equal."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         written(tmp_path / name / "good.des", {"one": b"1"})
@@ -230,22 +178,3 @@ def test_a_shard_that_cannot_be_opened_is_unread(tmp_path: Path) -> None:
     assert list(unread) == ["bad.des"]
     assert unread["bad.des"]
     assert not found.equal
-
-
-def test_an_object_in_another_shard_is_moved(tmp_path: Path) -> None:
-    """In data sets an object with the same content in another shard counts as moved, and the data sets are equal."""
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-    for name, other in (("a", "x"), ("b", "y")):
-        written(tmp_path / name / "base.des", {"one": b"1"})
-        written(tmp_path / name / f"{other}.des", {"two": b"2"})
-    assert counts(tmp_path / "a", tmp_path / "b") == {"equal": 1, "moved": 1}
-
-
-def test_important_differences_come_first(tmp_path: Path) -> None:
-    """What changed is listed before what is only moved."""
-    first = written(tmp_path / "a.des", {f"k{n}": bytes([n]) * 9 for n in range(9)})
-    second = written(tmp_path / "b.des", {"new": b"n", **{f"k{n}": bytes([n or 99]) * 9 for n in range(8)}})
-    with shardcore.open(first) as one, shardcore.open(second) as other:
-        kinds = [found.change.value for found in shardcore.diff(one, other).objects(one, other)]
-    assert kinds == ["changed", "removed", "added", *["moved"] * 7]

@@ -12,7 +12,7 @@ import typer
 
 import shardcore
 from shardcore import KeyAbsent, UsageError
-from shardcore.cli.program import app, run
+from shardcore.cli.program import app
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "resources" / "samples"
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -20,12 +20,10 @@ KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A Read Shard that may be changed."""
     return Path(shutil.copy(SAMPLES / "swh" / "small.shard", tmp_path / "small.shard"))
 
 
 def test_delete_and_undo(small: Path) -> None:
-    """Keys are text or bytes; the result says what changed; undoing gives the bytes back."""
     before = small.read_bytes()
     done = shardcore.delete(small, [bytes.fromhex(KEY)], reason="request 7", who="me", audit=True)
     assert (done.what, done.changed, done.ok, done.size) == ("delete 1 object", True, True, len(before))
@@ -43,7 +41,6 @@ def test_delete_and_undo(small: Path) -> None:
 
 
 def test_a_dry_run_changes_nothing(small: Path) -> None:
-    """The plan is what `--dry-run --json` prints; nothing is written, no journal appears."""
     before = small.read_bytes()
     done = shardcore.delete(small, [KEY], dry_run=True)
     assert done.plan is not None
@@ -56,7 +53,6 @@ def test_a_dry_run_changes_nothing(small: Path) -> None:
 
 
 def test_what_is_not_there_is_not_deleted(small: Path) -> None:
-    """An absent key raises before anything changes; an address and a format without the edit are refused."""
     before = small.read_bytes()
     with pytest.raises(KeyAbsent):
         shardcore.delete(small, [KEY, "00" * 32])
@@ -70,7 +66,6 @@ def test_what_is_not_there_is_not_deleted(small: Path) -> None:
 
 
 def test_truncate_and_purge(small: Path) -> None:
-    """Trailing bytes are cut off; purging removes the journals, and then there is nothing to undo."""
     size = small.stat().st_size
     with small.open("ab") as file:
         file.write(b"rest")
@@ -80,20 +75,7 @@ def test_truncate_and_purge(small: Path) -> None:
         shardcore.undo(small)
 
 
-def test_append(tmp_path: Path) -> None:
-    """The bytes of files follow the content."""
-    file = Path(shutil.copy(SAMPLES / "bloscpack" / "array.blp", tmp_path / "array.blp"))
-    more = tmp_path / "more"
-    more.write_bytes(bytes(range(256)) * 2)  # one row of the array
-    with shardcore.open(file) as shard:
-        before = shard["all"]
-    assert shardcore.append(file, [more]).ok
-    with shardcore.open(file) as shard:
-        assert shard["all"] == before + more.read_bytes()
-
-
 def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
-    """The sidecars come back with their texts; the object is not served until the tombstone is lifted."""
     with shardcore.create(tmp_path / "a.des", format="des") as writer:
         writer.add("one", b"1")
     when = {"date": "2026-03-05T09:30:00Z"}
@@ -108,21 +90,9 @@ def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
         assert shard["one"] == b"1"
 
 
-def test_rekey(tmp_path: Path) -> None:
-    """The new shard has its chunk hashes under the key, and is verified."""
-    where = next((SAMPLES / "mdb" / "cache").glob("*.mdb"))
-    with shardcore.open(where) as shard:
-        done = shardcore.rekey(shard, tmp_path / "new.mdb", key="11" * 32)
-        assert len(done.written) == 1
-        assert done.report is not None
-        assert done.report.ok
-        with pytest.raises(UsageError, match="rekey"):
-            shardcore.rekey(shard, tmp_path / "other.mdb", colour="red")
-
-
 @pytest.mark.parametrize("name", ["delete", "truncate", "append", "tombstone", "undo"])
 def test_options_are_those_of_the_command(name: str) -> None:
-    """What a command takes, its function takes by the same name; the rest is about terminals and opening."""
+    """Except for options of terminals and of opening."""
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     mine = set(inspect.signature(getattr(shardcore, name)).parameters)
     opening = {"source_format", "opening_options", "spec", "xorbs", "date", "deleted", "jobs", "tape", "zones"}
@@ -132,16 +102,7 @@ def test_options_are_those_of_the_command(name: str) -> None:
     assert given - opening - remote - {"yes", "json", "key_file", "by", "purge", "limit_requests", "limit_work"} <= mine
 
 
-def test_the_command_and_the_function_write_the_same(small: Path, tmp_path: Path) -> None:
-    """One code path: the bytes are the same."""
-    other = Path(shutil.copy(small, tmp_path / "other.shard"))
-    assert run(["delete", str(small), KEY, "--yes"]) == 0
-    shardcore.delete(other, [KEY])
-    assert small.read_bytes() == other.read_bytes()
-
-
 def test_functions_of_a_shard_take_a_path(small: Path, tmp_path: Path) -> None:
-    """`extract`, `convert` and `rekey` open what is not opened yet; an opened shard stays open."""
     assert shardcore.extract(small, tmp_path / "out").ok
     assert shardcore.extract(small.read_bytes(), tmp_path / "again").ok
     converted = shardcore.convert(str(small), "des", tmp_path / "x.des")

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore import KeyHit, SourceError, UsageError
+from shardcore import KeyHit
 from shardcore.cli.program import run
-from shardcore.sources.base import Entry
-from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.local import FileSource
 
 
 def packed(path: Path, objects: dict[str, bytes], format: str = "des") -> Path:
-    """A shard with some objects."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with shardcore.create(path, format=format) as writer:
         for key, data in objects.items():
@@ -26,14 +24,12 @@ def packed(path: Path, objects: dict[str, bytes], format: str = "des") -> Path:
 
 
 def found(key: str, *paths: Path, **options: Any) -> list[str]:
-    """The paths of the hits, without the folder of the test; errors are marked."""
     hits = list(shardcore.find_in(key, paths, **options))
     return [("! " if hit.error else "") + Path(hit.path).name for hit in hits]
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of local files that are opened."""
     names: list[str] = []
     begin = FileSource.__init__
 
@@ -47,7 +43,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 def test_hits_come_in_the_order_of_the_paths(tmp_path: Path, jobs: int) -> None:
-    """Files by name, then sub-folders; however many are searched at the same time."""
     for name in ("b.des", "a.des", "sub/c.des", "aa/d.des"):
         packed(tmp_path / name, {"mine": name.encode(), "other": b"1"})
     packed(tmp_path / "none.des", {"other": b"1"})
@@ -56,7 +51,6 @@ def test_hits_come_in_the_order_of_the_paths(tmp_path: Path, jobs: int) -> None:
 
 
 def test_a_hit_names_the_object(tmp_path: Path) -> None:
-    """Path, format, and the object with its bytes."""
     path = packed(tmp_path / "a.des", {"mine": b"12345"})
     (hit,) = shardcore.find_in("mine", [path])
     assert isinstance(hit, KeyHit)
@@ -68,7 +62,6 @@ def test_a_hit_names_the_object(tmp_path: Path) -> None:
 
 
 def test_what_is_no_shard_is_passed_over_unless_it_is_named(tmp_path: Path) -> None:
-    """Texts, empty files and links in a folder are silent; a text that is named is an error."""
     path = packed(tmp_path / "a.des", {"mine": b"1"})
     text = tmp_path / "read.me"
     text.write_text("nothing to see")
@@ -81,7 +74,6 @@ def test_what_is_no_shard_is_passed_over_unless_it_is_named(tmp_path: Path) -> N
 
 
 def test_keys_of_another_form_pass_over_a_file(tmp_path: Path, data: Path) -> None:
-    """A uid is no sha256: shards with such keys are searched without an error, and do not hold it."""
     copy(data / "swh" / "small.shard", tmp_path / "small.shard")
     packed(tmp_path / "a.des", {"mine": b"1"})
     search = shardcore.find_in("mine", [tmp_path])
@@ -90,7 +82,6 @@ def test_keys_of_another_form_pass_over_a_file(tmp_path: Path, data: Path) -> No
 
 
 def test_a_damaged_file_is_reported_and_the_rest_is_searched(tmp_path: Path) -> None:
-    """One hit with the error, in its place; the others are found."""
     for name in "abc":
         packed(tmp_path / f"{name}.des", {"mine": b"1"})
     whole = (tmp_path / "b.des").read_bytes()
@@ -103,7 +94,7 @@ def test_a_damaged_file_is_reported_and_the_rest_is_searched(tmp_path: Path) -> 
 
 
 def test_routing_opens_only_the_file_that_may_hold_the_key(tmp_path: Path, data: Path, opened: list[str]) -> None:
-    """Of a neuroglancer data set the shard that the key routes to is opened, and no other."""
+    """Of a Neuroglancer data set."""
     copytree(data / "neuroglancer" / "skeletons_murmur_gzip", tmp_path / "set")
     with shardcore.open(tmp_path / "set") as shard:
         keys = shard.objects.keys[:]
@@ -117,71 +108,7 @@ def test_routing_opens_only_the_file_that_may_hold_the_key(tmp_path: Path, data:
     assert set(opened) & names == {first.shard}
 
 
-def test_other_files_beside_a_data_set_are_searched(tmp_path: Path, data: Path) -> None:
-    """A folder that is a data set counts as one; a shard of another format in it is searched by itself."""
-    copytree(data / "neuroglancer" / "identity_raw", tmp_path / "set")
-    packed(tmp_path / "set" / "more.des", {"0": b"mine"})
-    assert found("0", tmp_path) == ["set", "more.des"]
-
-
-def test_a_data_set_with_a_damaged_info_is_searched_file_by_file(tmp_path: Path, data: Path) -> None:
-    """Its shards are recognised by themselves, and what lies below it is searched, too."""
-    copytree(data / "neuroglancer" / "identity_raw", tmp_path / "set")
-    (tmp_path / "set" / "info").write_text('{"@type": ')
-    packed(tmp_path / "set" / "below" / "more.des", {"0": b"mine"})
-    assert found("0", tmp_path) == ["0.shard", "more.des"]
-
-
-def test_memory_does_not_grow_with_the_files(tmp_path: Path, opened: list[str]) -> None:
-    """The next hit is searched for when it is needed: few files are opened before the first one is taken."""
-    for number in range(60):
-        packed(tmp_path / f"{number:02}.des", {"mine": b"1"})
-    opened.clear()
-    search = shardcore.find_in("mine", [tmp_path], jobs=2)
-    next(search)
-    assert len([name for name in opened if name.endswith(".des")]) < 30
-    search.close()
-    assert list(search) == []
-
-
-def test_progress_counts_files(tmp_path: Path) -> None:
-    """Each file counts, whether it holds the key or not; the end is the total."""
-    for number in range(5):
-        packed(tmp_path / f"{number}.des", {"mine" if number == 3 else "other": b"1"})
-    told: list[tuple[int, int]] = []
-    list(shardcore.find_in("mine", [tmp_path], progress=lambda *amounts: told.append(amounts)))
-    assert told == [(done, 5) for done in range(1, 6)]
-
-
-def test_a_folder_that_cannot_be_listed_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folders beside it are still searched."""
-    for name in ("a/1.des", "b/2.des"):
-        packed(tmp_path / name, {"mine": b"1"})
-    listed = LocalFolder.list
-
-    def refused(folder: LocalFolder, prefix: str = "") -> list[Entry]:
-        if folder.path.name == "a":
-            raise SourceError(f"cannot list {folder.path}: Permission denied")
-        return listed(folder, prefix)
-
-    monkeypatch.setattr(LocalFolder, "list", refused)
-    assert found("mine", tmp_path) == ["! a", "2.des"]
-
-
-def test_an_unknown_format_is_one_error(tmp_path: Path) -> None:
-    """It is reported before anything is searched, not for each file."""
-    with pytest.raises(UsageError, match="unknown format"):
-        shardcore.find_in("mine", [tmp_path], format="tar")
-
-
-def test_one_text_is_no_list_of_paths() -> None:
-    """A path given as such would be taken for its letters."""
-    with pytest.raises(UsageError, match="list"):
-        shardcore.find_in("mine", "folder")
-
-
 def test_the_command_prints_what_holds_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Path, format and size; as JSON the object; 0 where something holds it, else 1."""
     path = packed(tmp_path / "a.des", {"mine": b"12345"})
     assert run(["find", "mine", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{path}  des  5\n"
@@ -195,21 +122,3 @@ def test_the_command_prints_what_holds_the_key(tmp_path: Path, capsys: pytest.Ca
     }  # fmt: skip
     assert run(["find", "absent", str(tmp_path)]) == 1
     assert capsys.readouterr() == ("", "")
-
-
-def test_the_command_reports_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line on standard error per file, and `error` in JSON; the exit code says so only where nothing was read."""
-    packed(tmp_path / "a.des", {"mine": b"1"})
-    bad = tmp_path / "b.des"
-    bad.write_bytes((tmp_path / "a.des").read_bytes()[:-7])
-    assert run(["find", "mine", str(tmp_path), "--json"]) == 0
-    out, err = capsys.readouterr()
-    hit, error = (json.loads(line) for line in out.splitlines())
-    assert hit["path"].endswith("a.des")
-    assert error["path"] == str(bad)
-    assert "footer" in error["error"]
-    assert len(err.splitlines()) == 1
-    assert err.startswith(f"shardcore: {bad}: ")
-    assert run(["find", "absent", str(tmp_path)]) == 1
-    assert run(["find", "mine", str(bad)]) == 3
-    assert run(["find", "mine", str(tmp_path / "gone")]) == 4

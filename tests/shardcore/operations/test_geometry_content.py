@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +12,10 @@ import pytest
 import shardcore
 from shardcore import FormatError, LimitExceeded, UsageError, content
 from shardcore.cli import program
-from shardcore.operations.content.geometry import (
-    AnnotationsContent,
-    MeshContent,
-    SkeletonContent,
-    mesh_level,
-)
+from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent, mesh_level
 from shardcore.operations.content.scene import coarse_scene, normals_of, scene_of
 from shardcore.operations.content.shade import DOT, LINE, Camera, shade
+from tests.hostile.neuroglancer import SHARDING
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import SEGMENTS
 from tests.samples.shapes import VOXEL
@@ -30,7 +25,6 @@ ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
 
 
 def mesh(key: int, level: int | None = None) -> MeshContent:
-    """A mesh of the sample."""
     with shardcore.open(ROOT / "mesh") as shard:
         found = content(shard, str(key)) if level is None else mesh_level(shard, str(key), level)
     assert isinstance(found, MeshContent)
@@ -40,7 +34,7 @@ def mesh(key: int, level: int | None = None) -> MeshContent:
 @pytest.mark.parametrize("key", list(SEGMENTS))
 @pytest.mark.parametrize("level", [0, 1])
 def test_triangles_lie_on_the_surface(key: int, level: int) -> None:
-    """Vertices are within a few nanometres of the shape that was encoded; a finer level is nearer on the whole."""
+    """Vertices are within a few nanometres of the encoded shape."""
     found = mesh(key, level)
     away = SEGMENTS[key].distance(found.vertices.astype(float) / VOXEL) * VOXEL
     # The pieces of the branching tube reach into each other.
@@ -52,7 +46,7 @@ def test_triangles_lie_on_the_surface(key: int, level: int) -> None:
 
 
 def test_the_coarsest_level_is_decoded_first() -> None:
-    """`content` reads the coarsest level alone; -1 is it, and a level that is not there is refused."""
+    """Level -1 is the coarsest."""
     found = mesh(1001)
     assert (found.level, len(found.layout.levels)) == (1, 2)
     assert mesh(1001, -1).level == 1
@@ -61,37 +55,7 @@ def test_the_coarsest_level_is_decoded_first() -> None:
         mesh(1001, 2)
 
 
-def test_every_vertex_has_a_fragment_and_its_bytes() -> None:
-    """The bytes of the fragment of a vertex are Draco data, in the file, in front of the manifest."""
-    found = mesh(42, 0)
-    data = (ROOT / "mesh" / "0.shard").read_bytes()
-    for vertex in range(0, len(found.vertices), 50):
-        span = found.fragment_span(found.fragment_of_vertex(vertex))
-        assert data[span.start : span.stop].startswith(b"DRACO")
-        low, high = found.layout.boxes(0)[found.fragment_of_vertex(vertex)]
-        assert (found.vertices[vertex] >= low - 1e-3).all()
-        assert (found.vertices[vertex] <= high + 1e-3).all()
-
-
-def test_isolation_changes_nothing() -> None:
-    """Decoded in another process, the same triangles come back."""
-    with shardcore.open(ROOT / "mesh") as shard:
-        shard.isolate()
-        found = mesh_level(shard, "42", 0)
-    assert (found.vertices == mesh(42, 0).vertices).all()
-    assert (found.triangles == mesh(42, 0).triangles).all()
-
-
-def test_a_data_set_names_the_shard_of_the_bytes() -> None:
-    """In a data set, spans of fragments name the file that has them."""
-    with shardcore.open(ROOT / "mesh") as shard:
-        found = mesh_level(shard, "42", 1)
-        span = found.fragment_span(0)
-        assert shard.bytes_of(span.source).read(span.start, span.start + 5) == b"DRACO"
-
-
 def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
-    """`content` shows the levels and says what is wrong; `mesh_level` raises, with the bytes of the fragment."""
     shutil.copytree(ROOT / "mesh", tmp_path / "mesh")
     path = tmp_path / "mesh" / "0.shard"
     data = bytearray(path.read_bytes())
@@ -112,7 +76,6 @@ def test_draco_garbage_keeps_the_levels(tmp_path: Path) -> None:
 
 
 def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More bytes, fragments or triangles than allowed are refused before they are decoded."""
     with shardcore.open(ROOT / "mesh") as shard:
         with pytest.raises(LimitExceeded, match="limit is 10"):
             mesh_level(shard, "42", 0, limit=10)
@@ -124,7 +87,6 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_skeleton_has_the_bytes_of_its_vertices() -> None:
-    """A vertex has 12 bytes; bytes of edges and attributes lead to their vertex."""
     with shardcore.open(ROOT / "skeletons") as shard:
         found = content(shard, "1001")
     assert isinstance(found, SkeletonContent)
@@ -138,21 +100,16 @@ def test_a_skeleton_has_the_bytes_of_its_vertices() -> None:
 
 
 def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
-    """A list of annotations of a shape."""
     info = {**ANNOTATION_INFO, "annotation_type": kind}
     values = b"".join(row(number)[12 if kind == "POINT" else 0 :] for number in range(count))
     data = count.to_bytes(8, "little") + values + b"".join(at.to_bytes(8, "little") for at in range(count))
-    sharding: dict[str, Any] = {
-        "@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0,
-        "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw",
-    }  # fmt: skip
     info |= {
         "@type": "neuroglancer_annotations_v1",
         "by_id": {"key": "by_id"},
-        "relationships": [{"id": "pre", "key": "pre", "sharding": sharding}],
+        "relationships": [{"id": "pre", "key": "pre", "sharding": SHARDING}],
     }
     (folder / "pre").mkdir()
-    with shardcore.create(folder / "pre", format="neuroglancer", spec=sharding, info=False) as writer:
+    with shardcore.create(folder / "pre", format="neuroglancer", spec=SHARDING, info=False) as writer:
         writer.add("3", data)
     (folder / "info").write_text(json.dumps(info))
     with shardcore.open(folder / "pre") as shard:
@@ -163,7 +120,6 @@ def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
 
 @pytest.mark.parametrize("kind", ["POINT", "LINE", "AXIS_ALIGNED_BOUNDING_BOX", "ELLIPSOID"])
 def test_annotations_are_rows_and_a_scene(tmp_path: Path, kind: str) -> None:
-    """Each shape has rows with cells, labels instead of numbers, and something to see; a pixel leads to a row."""
     found = annotations(tmp_path, kind)
     assert found.titles()[-3:] == ("size", "kind", "shade")
     assert found.cells(1)[-2:] == ("dendrite", "9, 8, 7")
@@ -174,7 +130,6 @@ def test_annotations_are_rows_and_a_scene(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_nearest_triangle_is_seen() -> None:
-    """Of two triangles over each other the front one is shown, from either side; nothing is beside them."""
     vertices = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [0, 0, 5], [8, 0, 5], [0, 8, 5]], np.float32)
     faces = np.array([[0, 1, 2], [3, 4, 5]], np.uint32)
     found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
@@ -190,30 +145,7 @@ def test_the_nearest_triangle_is_seen() -> None:
     assert behind.hit[int(line), int(column)] == 0
 
 
-def test_every_pixel_of_a_closed_surface_is_drawn() -> None:
-    """A ball leaves no holes, and takes the area of a disc."""
-    found = mesh(7, 0)
-    seen = shade(scene_of(found), Camera.first(), 300, 300)
-    there = seen.hit >= 0
-    radius = 11 * VOXEL * seen.scale
-    assert abs(there.sum() / (np.pi * radius**2) - 1) < 0.03
-    for line in there:
-        across = np.flatnonzero(line)
-        assert len(across) == 0 or len(across) == across[-1] - across[0] + 1
-
-
-def test_turning_keeps_a_rotation() -> None:
-    """After many turns the camera still neither stretches nor mirrors."""
-    camera = Camera.first()
-    for step in range(500):
-        camera = camera.turn(0.3, 0.1 * step)
-    assert np.allclose(camera.rotation @ camera.rotation.T, np.eye(3))
-    assert np.linalg.det(camera.rotation) > 0.999
-    assert np.allclose(Camera(np.eye(3)).turn(0.2, 0.0).turn(-0.2, 0.0).rotation, np.eye(3))
-
-
 def test_wild_coordinates_are_left_out() -> None:
-    """Vertices that are no numbers or without bound do not spoil the others, and nothing warns."""
     vertices = np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0], [np.nan, 0, 0], [np.inf, 0, 0], [3e38, 0, 0]], np.float32)
     faces = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4], [0, 1, 5]], np.uint32)
     found = MeshContent("", 0, b"", "", level=0, vertices=vertices, triangles=faces,
@@ -226,7 +158,6 @@ def test_wild_coordinates_are_left_out() -> None:
 
 
 def test_a_coarse_scene_is_closed_and_small() -> None:
-    """Fewer triangles at about the same place; a small scene stays as it is."""
     found = mesh(42, 0)
     scene = scene_of(found)
     assert coarse_scene(scene) is scene
@@ -238,8 +169,6 @@ def test_a_coarse_scene_is_closed_and_small() -> None:
 
 
 def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Levels and fragments with their bytes, vertices with attributes; JSON has the same; a picture is written."""
-
     def show(*words: object) -> str:
         assert program.run(["show", *map(str, words)]) == 0
         return capsys.readouterr().out
@@ -256,13 +185,3 @@ def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.Capture
     assert "radius" in show(ROOT / "skeletons", "42")
     show(ROOT / "mesh", "42", "--png", tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_shading_can_be_stopped() -> None:
-    """What `check` raises between two batches ends the work."""
-
-    def check() -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        shade(scene_of(mesh(7)), Camera.first(), 50, 50, check=check)

@@ -13,7 +13,6 @@ import zstandard
 
 import shardcore
 from shardcore import BytesSource, Cancelled, UsageError
-from shardcore.cli.program import run
 from shardcore.codecs.frame_length import gzip_end, lz4_end, zstd_end
 from shardcore.model.span import Span
 from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, salvage
@@ -21,28 +20,25 @@ from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
+from tests.hostile.neuroglancer import SHARDING
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
 
 def saved(path: Path, *changes: Change, **more: object) -> Salvage:
-    """What is found in a file with some changes; nothing is written."""
     with FileSource(path) as file:
         return salvage(PatchedSource(file, changes), None, **more)  # type: ignore[arg-type]
 
 
 def whole(done: Salvage) -> dict[str | None, str]:
-    """The sha256 of what is whole, by its key."""
     return {one.key: one.sha256 for one in done.items if one.condition is Condition.WHOLE}
 
 
 def taken(done: Salvage) -> dict[str | None, str]:
-    """The sha256 of what can be taken out, whole or unchecked, by its key."""
     return {one.key: one.sha256 for one in done.items if one.sha256 and not one.raw}
 
 
 def without(done: Salvage) -> list[str]:
-    """The sha256 of what was found without a key."""
     return [one.sha256 for one in done.items if one.key is None and one.sha256]
 
 
@@ -50,7 +46,6 @@ def without(done: Salvage) -> list[str]:
 
 
 def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
-    """The header is gone: the hash function says where the index is. All is cut: lengths lead from object to object."""
     path = SAMPLES / "swh" / "small.shard"
     expected = whole(saved(path))
     assert len(expected) == 12
@@ -62,22 +57,11 @@ def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
     assert len(without(cut)) == 9
 
 
-def test_a_longer_part_of_a_swh_file_never_gives_fewer_objects() -> None:
-    """Each object that is complete before the cut is found, however few follow it."""
-    path, found = SAMPLES / "swh" / "small.shard", 0
-    size = path.stat().st_size
-    for stop in range(700, 4465, 61):
-        more = len(without(saved(path, Change.cut(stop, size))))
-        assert more >= found, stop
-        found = more
-    assert found == 10
-
-
 @pytest.mark.parametrize("changes", [[], [Change.cut(1300, 1303)], [Change.cut(2532, 5064)]])
 def test_swh_objects_that_the_budget_excludes_are_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: list[Change]
 ) -> None:
-    """Their sha256 was not computed: they are not called damaged."""
+    """They are not reported as damaged: their sha256 was not computed."""
     monkeypatch.setattr("shardcore.model.budget.Budget.left", property(lambda budget: 100 - budget.checked))
     with FileSource(SAMPLES / "swh" / "small.shard") as file:
         done = salvage(PatchedSource(file, changes), tmp_path / "out", format="swh")
@@ -85,17 +69,7 @@ def test_swh_objects_that_the_budget_excludes_are_left_out(
     assert any("the search ended" in note for note in done.left_out)
 
 
-def test_swh_objects_behind_a_gap_are_found_again() -> None:
-    """Three bytes are missing: every offset behind them is wrong, and the sha256 of contents still says their keys."""
-    path = SAMPLES / "swh" / "small.shard"
-    done = saved(path, Change.cut(1300, 1303))
-    assert len(whole(done)) == 11
-    assert done.count(Condition.DAMAGED) == 1
-    assert sum(one.without_index for one in done.items) == 1
-
-
 def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
-    """The list of chunk hashes has a mark of its own: what is left of it still vouches for chunks."""
     path = SAMPLES / "xorb" / "chunks.xorb"
     size = path.stat().st_size
     good = set(whole(saved(path)).values())
@@ -109,7 +83,6 @@ def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
 
 
 def test_bloscpack_chunks_are_found_by_their_checksums_without_a_header() -> None:
-    """Chunks say how long they are, and the checksum after them proves them."""
     path = SAMPLES / "bloscpack" / "array.blp"
     expected = sorted(whole(saved(path)).values())
     done = saved(path, Change.overwrite(0, b"\xff" * 32))
@@ -123,7 +96,6 @@ def test_bloscpack_chunks_are_found_by_their_checksums_without_a_header() -> Non
 
 
 def test_xorb_chunks_are_walked_without_the_info_block() -> None:
-    """After a damaged record the walk goes on at the next LZ4 frame; nothing vouches without an info block."""
     path = SAMPLES / "xorb" / "chunks.xorb"
     plain = saved(path)
     expected = set(whole(plain).values())
@@ -138,7 +110,6 @@ def test_xorb_chunks_are_walked_without_the_info_block() -> None:
 
 
 def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
-    """Entries say by their first payload where the index is; a file cut into it still gives its compressed payloads."""
     path = tmp_path / "20260101_00_0000.des"
     with shardcore.create(path, format="des", codec="zstd") as writer:
         for number in range(5):
@@ -155,7 +126,7 @@ def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
 
 
 def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -> None:
-    """Nobody knows where one ends: what stands between known frames is taken as it is, when it is asked for."""
+    """Their ends are unknown, so they are extracted on request only."""
     path = tmp_path / "20260101_00_0000.des"
     with shardcore.create(path, format="des") as writer:
         for number in range(3):
@@ -172,30 +143,8 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
     assert one.size == plain.unclaimed == start - 8
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
-def test_des_entries_are_found_one_by_one(tmp_path: Path, version: str) -> None:
-    """Where the beginning of the index is gone, the entries after it tell of their payloads, plain ones, too."""
-    path = tmp_path / "20260101_00_0000.des"
-    contents = {f"uid-{number}": f"plain {number} ".encode() * 5 for number in range(6)}
-    with shardcore.create(tmp_path / "inner.des", format="des", version=version) as writer:
-        for number in range(4):
-            writer.add(f"inner-{number}", b"inner %d" % number)
-    contents["shard"] = (tmp_path / "inner.des").read_bytes()  # whose entries are none of the shard around it
-    with shardcore.create(path, format="des", version=version) as writer:
-        for uid, data in contents.items():
-            writer.add(uid, data)
-    expected = {uid: hashlib.sha256(data).hexdigest() for uid, data in contents.items()}
-    with shardcore.open(path) as shard:
-        start = next(section.start for section in shard.sections if section.name == "index")
-    found = taken(saved(path, Change.overwrite(start, b"\xff" * 60), format="des"))
-    assert len(found) >= 5
-    assert found.items() <= expected.items()
-    assert taken(saved(path, Change.cut(start, path.stat().st_size), format="des")) == {}
-
-
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
-    """A sidecar has a sha256 for each content: without the index, and after bytes were lost, each is found by it."""
     path = tmp_path / "20260101_00_0000.des"
     contents = {f"uid-{number}": f"content {number} ".encode() * 9 for number in range(8)}
     with shardcore.create(path, format="des", codec=codec, sidecar=True) as writer:
@@ -214,24 +163,7 @@ def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
         assert [one.key for one in done.items if one.condition is Condition.DAMAGED] == ["uid-3"]
 
 
-def test_a_search_without_end_says_where_it_ended(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What looks like a frame everywhere is examined as far as the budget allows; what is left out is no success."""
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000)
-    monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 10)
-    path = tmp_path / "x.des"
-    path.write_bytes(b"DES2" + b"\x28\xb5\x2f\xfd\x08" * 2000)
-    done = salvage(path, None, format="des")
-    assert any("the search ended at byte" in note for note in done.left_out)
-    assert done.summary()["complete"] is False
-    assert run(["salvage", str(path), "--plan", "--format", "des"]) == 1
-    assert "--limit-work" in capsys.readouterr().err
-    assert salvage(path, None, format="des", limit=1 << 40).left_out == ()
-
-
 def test_many_items_take_little_memory_and_come_back() -> None:
-    """Blocks are compressed; order, counts, slices and every value stay."""
     made = [
         Saved(f"k{n}", f"n{n}", list(Condition)[n % 4], size=n, spans=(Span("", n, n + 2), Span("x", 0, 1)), raw=n == 7)
         for n in range(5000)
@@ -245,7 +177,7 @@ def test_many_items_take_little_memory_and_come_back() -> None:
 
 
 def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
-    """A tombstone holds where the index is gone, too: the sidecar says where the content was."""
+    """The sidecar holds the tombstone where the index is lost."""
     path = tmp_path / "20260101_00_0000.des"
     contents = {uid: f"content {uid} ".encode() * 9 for uid in ("one", "two", "three")}
     with shardcore.create(path, format="des", codec="zstd", sidecar=True) as writer:
@@ -262,46 +194,12 @@ def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:
     assert hashlib.sha256(contents["two"]).hexdigest() not in {one.sha256 for one in done.items}
 
 
-def test_des_what_was_deleted_is_not_saved() -> None:
-    """A tombstone holds: neither by its uid nor as a frame without one is the content taken out."""
-    path = SAMPLES / "des" / "archive" / "20260105_88_0000.des"
-    with shardcore.open(path, deleted=True) as shard:
-        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        gone = [hashlib.sha256(shard.read(ref)).hexdigest() for ref in rows if ref.state is shardcore.State.TOMBSTONED]
-    assert gone
-    assert not set(gone) & {one.sha256 for one in saved(path).items}
-
-
-@pytest.mark.parametrize(("lost", "found"), [(b"footer", 4), (b"beginning of the index", 3)])
-def test_des_entries_with_long_uids_are_found(tmp_path: Path, lost: bytes, found: int) -> None:
-    """A uid may have 65,535 bytes."""
-    path = tmp_path / "20260101_00_0000.des"
-    with shardcore.create(path, format="des") as writer:
-        for number in range(4):
-            writer.add(f"{number}" * 5000, b"plain %d" % number)
-    with shardcore.open(path) as shard:
-        start = next(section.start for section in shard.sections if section.name == "index")
-    size = path.stat().st_size
-    change = Change.cut(size - 12, size) if lost == b"footer" else Change.overwrite(start, b"\xff" * 60)
-    done = saved(path, change, format="des")
-    assert len(taken(done)) == found
-
-
 # --- neuroglancer ---
 
 
 @pytest.mark.parametrize("encoding", ["raw", "gzip"])
 def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding: str) -> None:
-    """Without its shard index, a shard whose specification is known still gives every key: its indices are found."""
-    spec = {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
-        "hash": "identity",
-        "minishard_bits": 2,
-        "shard_bits": 0,
-        "minishard_index_encoding": encoding,
-        "data_encoding": "gzip",
-    }
+    spec = SHARDING | {"minishard_bits": 2, "minishard_index_encoding": encoding, "data_encoding": "gzip"}
     shard = tmp_path / "0.shard"
     with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
         for key in range(20):
@@ -320,9 +218,7 @@ def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding
 
 @pytest.mark.parametrize(("keys", "bits"), [(5000, 1), (1024, 8)])
 def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Path, keys: int, bits: int) -> None:
-    """Every second minishard is lost to the shard index; with little work allowed, that is no success."""
-    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
-    spec |= {"minishard_bits": bits, "minishard_index_encoding": "raw", "data_encoding": "raw"}
+    spec = SHARDING | {"minishard_bits": bits}
     shard = tmp_path / "0.shard"
     with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
         for key in range(keys):
@@ -333,30 +229,10 @@ def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Pa
     assert done.summary()["complete"] is True
 
 
-@pytest.mark.parametrize("encoding", ["raw", "gzip"])
-def test_neuroglancer_indices_that_are_too_long_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, encoding: str
-) -> None:
-    """The result is incomplete; where more work is allowed, they are found."""
-    monkeypatch.setattr("shardcore.formats.neuroglancer.salvage._MOST_INDEX", 24 * 99)
-    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000_000)
-    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
-    spec |= {"minishard_bits": 0, "minishard_index_encoding": encoding, "data_encoding": "raw"}
-    shard = tmp_path / "0.shard"
-    with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
-        for key in range(200):
-            writer.add(str(key), b"value %d" % key)
-    with shardcore.allowing(0):
-        assert len(taken(saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec)))) == 200
-    done = saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec))
-    assert done.summary()["complete"] is False
-
-
 # --- mdb ---
 
 
 def test_mdb_recipes_need_neither_header_nor_footer() -> None:
-    """Records lead from one to the next: the recipe of every file is there without the footer, or the tag."""
     (path, *_) = sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))
     expected = {one.name: one.sha256 for one in saved(path).items}
     size = path.stat().st_size
@@ -370,7 +246,6 @@ def test_mdb_recipes_need_neither_header_nor_footer() -> None:
 
 
 def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> None:
-    """Whole things lie in the folder, unchecked ones below it; the report says what vouches for each."""
     path = tmp_path / "a.des"
     with shardcore.create(path, format="des") as writer:
         writer.add("../../evil", b"hello")
@@ -393,13 +268,7 @@ def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> N
         assert hashlib.sha256((tmp_path / "swh" / item.path).read_bytes()).hexdigest() == item.sha256
 
 
-def test_every_format_says_how_it_is_saved() -> None:
-    """No format is left without a salvage of its own."""
-    assert [one.name for one in all_formats() if one.salvage is None] == []
-
-
 def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
-    """Bytes of no format are told as such; a data set is saved file by file."""
     with pytest.raises(UsageError, match="specify the format"):
         salvage(BytesSource(b"x" * 2000), None)
     pointer = tmp_path / "x.des"
@@ -411,8 +280,6 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_salvage_can_be_stopped() -> None:
-    """Progress may stop it."""
-
     def stop(done: int, total: int) -> None:
         raise Cancelled
 
@@ -422,7 +289,6 @@ def test_salvage_can_be_stopped() -> None:
 
 @pytest.mark.parametrize("name", [one.name for one in all_formats()])
 def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
-    """Magic numbers without end, lengths of all ones, zeros, and bombs: all come to an end."""
     bomb = gzip.compress(bytes(4 << 20), mtime=0)
     zbomb = zstandard.ZstdCompressor().compress(bytes(1 << 20))
     hostile = [
@@ -447,7 +313,6 @@ def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
 
 
 def test_the_end_of_a_frame_is_found_without_decompressing_it() -> None:
-    """Zstd and LZ4 frames say how long their blocks are; a gzip member is inflated up to a bound."""
     plain = bytes(range(256)) * 3000
     for data, end in (
         (zstandard.ZstdCompressor(write_checksum=True).compress(plain), zstd_end),

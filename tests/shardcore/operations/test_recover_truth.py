@@ -29,7 +29,6 @@ CUTS = 50
 
 
 def contents(path: Path) -> dict[str | None, str]:
-    """The sha256 of every object that the good file serves, by its key."""
     found: dict[str | None, str] = {}
     with shardcore.open(str(path)) as shard:
         for row in range(len(shard.objects)):
@@ -43,7 +42,6 @@ def contents(path: Path) -> dict[str | None, str]:
 
 
 def cut(path: Path, size: int, format: str) -> Salvage:
-    """What is found in the beginning of a file."""
     with FileSource(path) as file:
         return salvage(PatchedSource(file, [Change.cut(size, file.size)]), None, format=format)
 
@@ -57,7 +55,7 @@ def places(size: int) -> Iterator[int]:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("format", "name"), [(one, name) for one, names in GOOD.items() for name in names])
 def test_what_is_whole_in_a_cut_file_is_what_was_put_in(format: str, name: str) -> None:
-    """A key never gets other bytes than its own, and what has no key is nothing that was not there."""
+    """A key never gets bytes of another object."""
     path = SAMPLES / name
     good = contents(path)
     assert good
@@ -75,7 +73,7 @@ def test_what_is_whole_in_a_cut_file_is_what_was_put_in(format: str, name: str) 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", ["swh", "bloscpack", "des"])
 def test_nothing_that_stands_before_a_cut_is_missed(format: str) -> None:
-    """What the format lets find, that is: of each object whose stored bytes and marks stand before the cut."""
+    """Of objects whose stored bytes and marks are before the cut."""
     for name in GOOD[format]:
         path = SAMPLES / name
         with shardcore.open(str(path)) as shard:
@@ -95,7 +93,6 @@ SPARED = {"swh": 2, "bloscpack": 0, "des": 0}
 
 
 def findable(format: str, codec: str) -> bool:
-    """Whether stored bytes have a mark of their own."""
     return format != "des" or codec in ("zstd", "lz4")
 
 
@@ -110,7 +107,6 @@ MENDED = {
 
 @pytest.mark.parametrize("format", MENDED)
 def test_what_is_whole_in_a_damaged_sample_is_what_the_mended_one_serves(format: str) -> None:
-    """The bytes of every key that is reported as whole are those that a reader gets once the bit is turned back."""
     name, (offset, bit) = MENDED[format]
     path = SAMPLES / name
     if path.is_dir():

@@ -22,17 +22,17 @@ SHARDS = (
     "des/sidecar",
     "mdb/cas/shard-cache",
 )
+
+
 MDB = "mdb/cas/shard-cache/e74f6896fcb34a8319a97331d6b89e63c376d2da50068dce9e7f253a198b73a7.mdb"
 
 
 def places(leads: References) -> list[tuple[int, int]]:
-    """Where the leads are."""
     return [(lead.span.start, lead.span.stop) for lead in leads.found]
 
 
 @pytest.mark.parametrize("sample", SHARDS)
 def test_something_leads_to_every_object(sample: str, data: Path) -> None:
-    """In every format some bytes lead to each object; each has a name and a sentence, and leads where it says."""
     with shardcore.open(data / sample) as shard:
         shard.load_index()
         for row in range(min(len(shard.objects), 12)):
@@ -53,7 +53,6 @@ def test_something_leads_to_every_object(sample: str, data: Path) -> None:
 
 
 def test_from_the_header_to_an_object(data: Path) -> None:
-    """The way back from a content: its slot, the displacement that chose the slot, and the fields of the header."""
     with shardcore.open(data / "swh/small.shard") as shard:
         before = references_to(shard, Span("", 1200, 1201))
         assert (places(before), before.complete) == ([(48, 56)], False)
@@ -65,7 +64,6 @@ def test_from_the_header_to_an_object(data: Path) -> None:
 
 
 def test_all_files_that_use_a_chunk(data: Path) -> None:
-    """A chunk is led to by its entry in the table and by the segments of all files; of many, some are only counted."""
     with shardcore.open(data / MDB) as shard:
         shard.load_index()
         xorb = references_to(shard, Span("", 960, 1488))
@@ -79,7 +77,6 @@ def test_all_files_that_use_a_chunk(data: Path) -> None:
 
 
 def test_decoded_bytes_are_led_to_by_stored_ones(data: Path) -> None:
-    """What a minishard index decompresses to is led to by the stored index, in the words of its data set."""
     with shardcore.open(data / "neuroglancer/skeletons_murmur_gzip") as shard:
         shard.load_index()
         leads = references_to(shard, Span("0.shard@3049-3152", 0, 8))

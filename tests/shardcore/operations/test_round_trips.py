@@ -36,7 +36,6 @@ KEPT = ("swh/deleted.shard", "des/zstd.des", "xorb/lz4.xorb", "bloscpack/array.b
 
 
 def samples() -> Iterator[str]:
-    """The samples whose contents are at hand, relative to the data."""
     for pattern in ("swh/*.shard", "des/*.des", "bloscpack/*.blp", "xorb/*.xorb", "mdb/cas/xorbs/*"):
         yield from (path.relative_to(DATA).as_posix() for path in sorted(DATA.glob(pattern)) if path.is_file())
     for pattern in ("mdb/cas/shard-cache/*.mdb", "mdb/cas/shards/*.mdb", "mdb/derived/*.mdb"):
@@ -69,7 +68,6 @@ NAMES = [name for name in samples() if name not in HEAVY]
 
 @pytest.mark.parametrize("name", [*sampled(NAMES, 6, keep=(*FOLDERS, *KEPT)), *HEAVY[: rounds(1, 0)]])
 def test_extracted_and_packed_it_is_the_same(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Extract, then `pack --manifest`: the same keys, contents and facts, from the command line."""
     sample = DATA / name
     options = {"xorbs": str(XORBS)} if name.startswith("mdb/") and "/xorbs/" not in name else {}
     with shardcore.open(sample, **options) as shard:

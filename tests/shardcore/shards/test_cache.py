@@ -9,11 +9,10 @@ import pytest
 
 from shardcore.errors import Cancelled
 from shardcore.progress import stopped_by
-from shardcore.shards.cache import LruCache, Once, OnceEach
+from shardcore.shards.cache import LruCache, Once
 
 
 def test_made_once_however_many_ask() -> None:
-    """Eight threads ask at once: one makes, all get the same."""
     once: Once[object] = Once()
     started = threading.Barrier(8)
     made: list[int] = []
@@ -34,7 +33,6 @@ def test_made_once_however_many_ask() -> None:
 
 
 def test_a_failure_is_not_kept() -> None:
-    """The next one tries again."""
     once: Once[int] = Once()
     with pytest.raises(ZeroDivisionError):
         once.get(lambda: 1 // 0)
@@ -44,7 +42,7 @@ def test_a_failure_is_not_kept() -> None:
 
 
 def test_who_waits_can_be_stopped() -> None:
-    """Waiting for somebody else's work ends when the result is not wanted any more; the work goes on."""
+    """The work goes on for others that wait for it."""
     once: Once[int] = Once()
     begun, go = threading.Event(), threading.Event()
 
@@ -67,25 +65,12 @@ def test_who_waits_can_be_stopped() -> None:
 
 
 def test_a_value_that_needs_itself_is_a_mistake() -> None:
-    """It would wait for itself for ever."""
     once: Once[int] = Once()
     with pytest.raises(RuntimeError, match="needs that value"):
         once.get(lambda: once.get(lambda: 1))
 
 
-def test_values_by_key() -> None:
-    """Each key is made once; what is made can be looked at and taken away."""
-    each: OnceEach[str, int] = OnceEach()
-    assert (each.get("a", lambda: 1), each.get("a", lambda: 2), each.get("b", lambda: 3)) == (1, 1, 3)
-    assert (each.value("a"), each.value("c")) == (1, None)
-    with pytest.raises(ZeroDivisionError):
-        each.get("c", lambda: 1 // 0)
-    assert each.clear() == [1, 3]
-    assert each.get("a", lambda: 9) == 9
-
-
 def test_what_was_used_last_is_kept() -> None:
-    """The least recently used values go when the bytes do not fit; a value larger than all room is kept alone."""
     cache: LruCache[str, str] = LruCache(10)
     for key in "abc":
         assert cache.put(key, key.upper(), 4) == key.upper()
@@ -100,7 +85,7 @@ def test_what_was_used_last_is_kept() -> None:
 
 
 def test_what_is_kept_first_stays() -> None:
-    """Of two that make a value for one key, both get the first; only that one can be dropped."""
+    """Of two threads that compute one key, both get the first value."""
     cache: LruCache[str, list[int]] = LruCache(2)
     first, second = [1], [2]
     assert cache.setdefault("a", first) is cache.setdefault("a", second) is first

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shardcore.cli.program import run
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
-from shardcore.model.finding import Depth
-from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.shards.member_work import RowsAsked, member_count, rows_of
-from shardcore.shards.open_context import Draft
+from shardcore.shards.member_work import member_count
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
-
-ROOT = Path(__file__).parents[3]
 
 A, B, C = b"one=first\ntwo=second\n", b"three=third\n", b"four=x\none=other\nbad=y!\n"
 
 
 def test_an_object_found_early_is_usable_early_and_late() -> None:
-    """A reference found before `load_index` reads the right object, before and after; so do ranges of it."""
     shards = line_set(a=A, b=B, c=C)
     early = shards.find("four")
     assert early.row == -1
@@ -43,7 +34,6 @@ def test_an_object_found_early_is_usable_early_and_late() -> None:
 
 
 def test_rows_are_those_of_the_members_in_turn() -> None:
-    """Columns, keys and references of the joined objects agree; `find_many` gives their rows, loaded or not."""
     shards = line_set(a=A, b=B, c=C)
     rows = shards.find_many(["three", "bad", "nobody", "two"])
     assert rows.tolist() == [2, 5, -1, 1]
@@ -58,7 +48,6 @@ def test_rows_are_those_of_the_members_in_turn() -> None:
 
 
 def test_empty_members_take_no_rows() -> None:
-    """Members without objects, first, last and in between, shift nothing."""
     shards = line_set(a=b"", b=A, c=b"", d=B, e=b"")
     shards.load_index()
     assert [shards.objects.ref(row).shard for row in range(3)] == ["b", "b", "d"]
@@ -68,17 +57,9 @@ def test_empty_members_take_no_rows() -> None:
             shards.objects.ref(wrong)
 
 
-def test_kinds_are_joined_by_name() -> None:
-    """Members that number their kinds differently come out right."""
-    shards = LineSet({"a": lambda: LineShard(A, "a", ("file", "chunk")), "b": lambda: LineShard(B, "b", ("chunk",))})
-    shards.load_index()
-    kinds = [shards.objects.kinds[code] for code in shards.objects[:].kind.tolist()]
-    assert kinds == ["file", "file", "chunk"]
-
-
 @pytest.mark.parametrize("damage", [BadMagic("no magic", span=Span("", 0, 4)), NotAShard("nothing")])
 def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
-    """Objects of the other members are found; a key that no readable member holds is damage, not absence."""
+    """A key that no readable shard holds is damage, not absence."""
     shards = line_set(a=damage, b=B, c=C)
     assert shards.read(shards.find("three")) == b"third"
     assert len(shards.find_all("three")) == 1
@@ -94,21 +75,13 @@ def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
     assert report.objects == 4
 
 
-def test_a_member_that_is_no_shard_is_not_called_damaged() -> None:
-    """A lookup says of a member that no format recognises that it is no shard, and of a damaged one that it is."""
-    told = line_set(a=NotAShard("nothing"), b=BadMagic("no magic"), c=C).trace("nobody")
-    assert [step.title for step in told.steps if step.title in ("Damaged", "Not a shard")] == ["Not a shard", "Damaged"]
-    assert told.outcome == "damaged"
-
-
 def test_a_lost_connection_is_not_skipped() -> None:
-    """Which of two equal keys is served must not depend on the network."""
+    """Which of two equal keys is returned must not depend on the network."""
     with pytest.raises(SourceError):
         line_set(a=SourceError("offline"), b=B).find("three")
 
 
 def test_members_that_failed_are_tried_again() -> None:
-    """Loading again opens what could not be opened before, and keeps the rest."""
     state = {"broken": True}
 
     def flaky() -> LineShard:
@@ -124,20 +97,7 @@ def test_members_that_failed_are_tried_again() -> None:
     assert (len(shards.objects), shards.unreadable) == (3, {})
 
 
-def test_traces_tell_members() -> None:
-    """Steps in a member name its bytes, decoded ones too, and routing comes first."""
-    trace = line_set(a=A, b=B).trace("three")
-    assert [step.title for step in trace.steps] == ["Route", "Read", "Read"]
-    assert trace.steps[1].spans == (Span("a", 0, len(A)), Span("a@0-1", 0, 1))
-    assert trace.steps[2].spans[0] == Span("b", 0, len(B))
-    assert [(step.requests, step.bytes) for step in trace.steps] == [(0, 0), (1, len(A)), (1, len(B))]
-    assert trace.ref is not None
-    assert trace.ref.shard == "b"
-    assert line_set(a=A).trace("nobody").outcome == "absent"
-
-
 def test_errors_of_members_have_their_place() -> None:
-    """An error while looking or reading names the member, once, however often it is raised."""
     shards = line_set(a=A, c=C + b"broken=\n")
     ref = shards.find("bad")
     for _ in range(3):
@@ -154,22 +114,7 @@ def test_errors_of_members_have_their_place() -> None:
     assert trace.outcome == "damaged"
 
 
-def test_findings_have_their_place() -> None:
-    """Verification names the member of each finding, and tells its progress over all members."""
-    told: list[tuple[int, int]] = []
-    report = line_set(a=A, c=C).verify("index", lambda done, total: told.append((done, total)))
-    assert report.depth is Depth.INDEX
-    assert [f.span for f in report.findings] == [Span("c", 21, 23)]
-    assert report.objects == 5
-    assert told == sorted(told)
-    assert told[-1][0] == told[-1][1]
-    with pytest.raises(UsageError):
-        line_set(a=A).verify("deep")
-
-
 def test_long_work_can_be_cancelled_inside_a_member() -> None:
-    """`Cancelled` passes through loading and verifying."""
-
     def stop(done: int, total: int) -> None:
         if done:
             raise Cancelled
@@ -180,7 +125,6 @@ def test_long_work_can_be_cancelled_inside_a_member() -> None:
 
 
 def test_bytes_of_members() -> None:
-    """A member's name gives its bytes, tree, sections and colours; the data set itself has none."""
     shards = line_set(a=A, b=B)
     assert shards.bytes_of("a").read(0, 3) == b"one"
     assert shards.sections_of("b")[0].stop == len(B)
@@ -195,7 +139,6 @@ def test_bytes_of_members() -> None:
 
 
 def test_members_are_opened_once_and_in_parallel() -> None:
-    """Many threads that want a member wait for one opening; another member opens meanwhile."""
     opened: list[str] = []
     both = threading.Barrier(2, timeout=10)
 
@@ -212,7 +155,6 @@ def test_members_are_opened_once_and_in_parallel() -> None:
 
 
 def test_a_closed_data_set_stays_closed() -> None:
-    """Closing closes all members that were opened, and none is opened afterwards."""
     shards = line_set(a=A, b=B)
     member = shards.member("a")
     assert isinstance(member, LineShard)
@@ -225,7 +167,6 @@ def test_a_closed_data_set_stays_closed() -> None:
 
 
 def test_absent_keys_and_strange_members() -> None:
-    """A key that no member holds is absent; a member that does not exist is a mistake of the caller."""
     shards = line_set(a=A)
     with pytest.raises(KeyAbsent):
         shards.find("nobody")
@@ -239,16 +180,7 @@ def test_absent_keys_and_strange_members() -> None:
         empty.find("x")
 
 
-def test_members_tell_how_many_objects_they_have() -> None:
-    """The number of objects of a member is known after `load_index`, not before."""
-    found = line_set(a=A, b=B)
-    assert found.objects_in("a") is None
-    found.load_index()
-    assert [found.objects_in(name) for name in ("a", "b", "c")] == [2, 1, None]
-
-
 def test_members_that_nobody_has_open_are_closed_again() -> None:
-    """Work with every member keeps none of them open, whatever their number, and gives results in their order."""
     opened: list[LineShard] = []
 
     def opener(name: str) -> LineShard:
@@ -278,7 +210,6 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
 
 
 def test_counting_keeps_no_member_open() -> None:
-    """Objects of very many files are counted without keeping what was opened; what cannot be opened is told."""
     opened: list[LineShard] = []
 
     def opener() -> LineShard:
@@ -304,31 +235,7 @@ def test_counting_keeps_no_member_open() -> None:
     assert shards.declared_objects == len(shards.objects) == 200
 
 
-def test_what_members_are_asked_and_answer_are_plain_values() -> None:
-    """Questions and answers survive being pickled: the work can be done wherever a member can be opened."""
-    asked = RowsAsked(hidden=(State.UNUSED,), refs=True, digest=True)
-    found = rows_of(LineShard(C, "c"), pickle.loads(pickle.dumps(asked)))
-    again = pickle.loads(pickle.dumps(found))
-    assert again.rows == found.rows
-    assert [row.digested.size for row in again.rows if row.digested] == [1, 5, 0]
-    assert [bool(row.digested and row.digested.error) for row in again.rows] == [False, False, True]
-    assert again.columns.size.tolist() == found.columns.size.tolist()
-    assert rows_of(LineShard(C, "c"), RowsAsked(most=2)).more
-    report = LineShard(C, "c").verify(Depth.CONTENT)
-    assert pickle.loads(pickle.dumps(report)) == report
-
-
-@pytest.mark.parametrize("folder", ["tests/data/mdb/cas/shard-cache", "resources/samples/des/archive"])
-def test_members_make_no_nodes_when_listed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listing a folder opens each file without the nodes that only a file that cannot be opened would show."""
-    kept = []
-    monkeypatch.setattr(Draft, "add", lambda self, *_: kept.append(self.kept))
-    assert run(["ls", str(ROOT / folder)]) == 0
-    assert False not in kept
-
-
 def test_many_members_are_nodes_by_the_thousand() -> None:
-    """The tree of 2,500 members has three groups of files; the path to a byte leads through the right one."""
     opened: list[str] = []
 
     def line(name: str) -> LineShard:
@@ -345,11 +252,3 @@ def test_many_members_are_nodes_by_the_thousand() -> None:
     path = shards.whole_path(0, "m1234")
     assert [node.name for node in path[:3]] == [tree.name, "[1000..1999]", "m1234"]
     assert opened == ["m1234"]
-
-
-def test_a_thousand_members_are_in_no_group() -> None:
-    """Up to a thousand members are listed one by one, below the root."""
-    names = [f"m{number:03}" for number in range(1000)]
-    shards = LineSet({name: lambda: LineShard(A, "m") for name in names}, dict.fromkeys(names, len(A)))
-    assert [node.name for node in shards.tree.children] == names
-    assert [node.name for node in shards.whole_path(0, "m999")[:2]] == [shards.tree.name, "m999"]

@@ -27,7 +27,6 @@ def partial(damage: ShardError = DAMAGE) -> PartialShard:
 
 
 def test_what_was_known_is_shown() -> None:
-    """Sections, fields and version read before the damage are there; sections tile the file."""
     shard = partial()
     check_tiling(shard)
     assert [(s.name, s.start, s.stop) for s in shard.sections] == [("header", 0, 4), ("index", 4, 10)]
@@ -36,7 +35,6 @@ def test_what_was_known_is_shown() -> None:
 
 
 def test_the_tree_points_to_the_damage() -> None:
-    """Known nodes come first, then one with the error, whose target is the damage; nodes past the end are left out."""
     tree = partial().tree
     assert [n.name for n in tree.children] == ["header", "damage"]
     assert tree.children[-1].target == DAMAGE.span
@@ -46,7 +44,6 @@ def test_the_tree_points_to_the_damage() -> None:
 
 
 def test_everything_else_tells_the_damage() -> None:
-    """Looking up raises the damage; verifying finds it; there are no objects."""
     shard = partial()
     with pytest.raises(FormatError, match="ends early"):
         shard.find("k")

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, ShardError, UsageError
-from shardcore.model.inside_path import inside_link, inside_text, parse_inside, shown_inside, split_inside
-from shardcore.model.source_name import SourceName
+from shardcore.model.inside_path import inside_link, inside_text, parse_inside, split_inside
 from shardcore.shards import object_source
 from shardcore.shards.object_source import DecodedSource, WindowSource
 from tests.remote.servers import RangeServer
@@ -28,7 +26,6 @@ ARRAY = np.arange(24, dtype="<f4").reshape(2, 3, 4)
 
 
 def packed(path: Path, format: str, objects: Mapping[str | None, bytes], **options: object) -> Path:
-    """A shard with some objects."""
     with shardcore.create(path, format=format, **options) as writer:
         for key, data in objects.items():
             writer.add(key, data)
@@ -36,7 +33,6 @@ def packed(path: Path, format: str, objects: Mapping[str | None, bytes], **optio
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
-    """A zip archive: names that end with `z` are deflated."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, data in members.items():
@@ -61,7 +57,6 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 )
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_every_kind_opens_inside_des(tmp_path: Path, data: Path, format: str, codec: str) -> None:
-    """What lies in an object has the sections, fields, objects and findings that the file has by itself."""
     path = packed(tmp_path / "archive.des", "des", {"2090": data.read_bytes()}, codec=codec)
     with shardcore.open(path) as outer, shardcore.open(data) as alone:
         inner = shardcore.open_inside(outer, "2090")
@@ -79,7 +74,6 @@ def test_every_kind_opens_inside_des(tmp_path: Path, data: Path, format: str, co
 
 
 def test_a_shard_in_a_zip_in_des(tmp_path: Path) -> None:
-    """Paths go on: members that are stored and deflated, and an archive in an archive."""
     swh = (DATA / "swh" / "medium.shard").read_bytes()
     members = {"a.shard": swh, "b.z": swh, "in/c.zip": zipped({"array.npy": (CONTAINERS / "array.npy").read_bytes()})}
     path = packed(tmp_path / "archive.des", "des", {"x/y#z": zipped(members)})
@@ -98,24 +92,7 @@ def test_a_shard_in_a_zip_in_des(tmp_path: Path) -> None:
         assert inner.source.uri == link
 
 
-def test_npy_in_swh(tmp_path: Path) -> None:
-    """An array in a shard of sha256 keys."""
-    path = packed(tmp_path / "a.shard", "swh", {None: (CONTAINERS / "array.npy").read_bytes()})
-    with shardcore.open(path) as outer, shardcore.open_inside(outer, next(iter(outer))) as inner:
-        assert np.array_equal(inner.array("all"), np.load(CONTAINERS / "array.npy"))
-
-
-def test_swh_in_xorb(tmp_path: Path) -> None:
-    """The chunks of a xorb together are a shard."""
-    swh = (DATA / "swh" / "medium.shard").read_bytes()
-    path = packed(tmp_path / "a.xorb", "xorb", {None: swh})
-    with shardcore.open(path) as outer, shardcore.open_inside(outer, "all") as inner:
-        assert inner.format == "swh"
-        assert isinstance(inner.source, DecodedSource)
-
-
 def test_safetensors_in_mdb(tmp_path: Path) -> None:
-    """A file that is reconstructed from xorbs opens by the chunks that are touched."""
     packed(tmp_path / "shards", "mdb", {None: (CONTAINERS / "model.safetensors").read_bytes()}, folder=True)
     path = next((tmp_path / "shards" / "xet" / "shard-cache").iterdir())
     xorbs = tmp_path / "shards" / "xet" / "xorbs" / "xorbs"
@@ -126,19 +103,7 @@ def test_safetensors_in_mdb(tmp_path: Path) -> None:
             assert np.array_equal(inner.array("weight"), ARRAY)
 
 
-def test_decoded_bytes_are_opened_by_their_name(tmp_path: Path) -> None:
-    """What a stretch of the file decodes to opens, too; its link names the stretch."""
-    npy = (CONTAINERS / "array.npy").read_bytes()
-    with shardcore.open(zipped({"a.z": npy})) as outer:
-        ref = outer.find("a.z")
-        name = SourceName(stretches=((ref.spans[0].start, ref.spans[0].stop),))
-        inner = shardcore.open_inside(outer, name)
-        assert np.array_equal(inner.array("all"), ARRAY)
-        assert parse_inside(inside_text((name,))) == (name,)
-
-
 def test_a_data_set_opens_inside(tmp_path: Path) -> None:
-    """Objects of a folder of shards open, whichever file holds them."""
     folder = tmp_path / "set"
     folder.mkdir()
     for number, name in enumerate(("array.npy", "members.zip")):
@@ -153,7 +118,6 @@ def test_a_data_set_opens_inside(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_any_key_survives_a_link(keys: list[str]) -> None:
-    """The text of a path is one word without what acts, and gives the same keys again."""
     text = inside_text(keys)
     assert parse_inside(text) == tuple(keys)
     assert "#" not in text
@@ -164,7 +128,6 @@ def test_any_key_survives_a_link(keys: list[str]) -> None:
 
 @given(st.text())
 def test_any_text_is_a_link_or_refused(text: str) -> None:
-    """Nothing but a `UsageError` comes of a text that is no path."""
     try:
         split_inside(f"a#/{text}")
         parse_inside(f"/{text}")
@@ -172,24 +135,8 @@ def test_any_text_is_a_link_or_refused(text: str) -> None:
         pass
 
 
-def test_names_of_bytes_are_no_keys() -> None:
-    """A key that looks like a name of bytes has another text."""
-    stretch, beside = SourceName(stretches=((1, 2), (3, 4))), SourceName("a.meta", ((5, 6),))
-    assert inside_text(("@1-2", stretch, beside)) == "/%401-2/@1-2@3-4/@:a.meta@5-6"
-    assert parse_inside("/%401-2/@1-2@3-4/@:a.meta@5-6") == ("@1-2", stretch, beside)
-    for wrong in ("/@1", "/@x-y", "/%ff", "a"):
-        with pytest.raises(UsageError):
-            parse_inside(wrong)
-
-
-def test_paths_for_people() -> None:
-    """Names are joined by arrows; what would act is shown as an escape."""
-    assert shown_inside("a.des", ("2090", "model.safetensors")) == "a.des › 2090 › model.safetensors"
-    assert "\x1b" not in shown_inside("a.des", ("\x1b[2J",))
-
-
 def test_a_file_with_such_a_name_is_opened_as_it_is_called(tmp_path: Path) -> None:
-    """A folder whose name ends with `#` is no link."""
+    """A folder whose name ends with `#` is no link into a file."""
     (tmp_path / "a#").mkdir()
     path = packed(tmp_path / "a#" / "b.des", "des", {"k": b"content"})
     with shardcore.open(str(path)) as shard:
@@ -200,7 +147,6 @@ def test_a_file_with_such_a_name_is_opened_as_it_is_called(tmp_path: Path) -> No
 
 
 def test_what_is_no_shard_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
-    """Text, absent keys and keys of other forms are errors; the file is closed again."""
     path = packed(tmp_path / "a.des", "des", {"text": b"just some text, no shard", "empty": b""})
     for link, error in (("text", NotAShard), ("empty", NotAShard), ("none", KeyAbsent), ("text/x", NotAShard)):
         with pytest.raises(error):
@@ -216,7 +162,6 @@ def test_what_is_no_shard_is_refused_and_nothing_stays_open(tmp_path: Path) -> N
 
 
 def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than the limit is refused before it is expanded, and where it is not declared, while it is."""
     monkeypatch.setattr(object_source, "DEFAULT_LIMIT", 1 << 20)
     bomb = zipped({"bomb.z": bytes(3 << 20)})
     with shardcore.open(bomb) as outer, pytest.raises(LimitExceeded):
@@ -226,7 +171,6 @@ def test_contents_that_are_too_long_are_not_decoded(tmp_path: Path, monkeypatch:
 
 
 def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit in memory is decoded once, into a temporary file that goes with the source."""
     monkeypatch.setattr(object_source, "IN_MEMORY", 1000)
     calls = []
     npy = io.BytesIO()
@@ -245,7 +189,6 @@ def test_long_contents_are_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_deleted_objects_keep_their_rules(tmp_path: Path) -> None:
-    """What was deleted is not opened inside either, unless the file was opened to serve it."""
     path = packed(tmp_path / "a.des", "des", {"k": (CONTAINERS / "array.npy").read_bytes()})
     shardcore.tombstone(path, ["k"], date="2026-03-05T09:30:00+00:00")
     with pytest.raises(ShardError):
@@ -256,7 +199,7 @@ def test_deleted_objects_keep_their_rules(tmp_path: Path) -> None:
 
 
 def test_identity_follows_the_file_and_the_key(tmp_path: Path) -> None:
-    """Two objects, and the same object of another file, are never mixed up in caches."""
+    """Caches never mix two objects, nor one object of two files."""
     npy = (CONTAINERS / "array.npy").read_bytes()
     one = packed(tmp_path / "1.des", "des", {"a": npy, "b": npy})
     two = packed(tmp_path / "2.des", "des", {"a": npy})
@@ -272,7 +215,7 @@ def test_identity_follows_the_file_and_the_key(tmp_path: Path) -> None:
 
 
 def test_a_stored_object_costs_ranges_only(tmp_path: Path) -> None:
-    """Of a remote archive with 8 MB around it, opening inside requests a few ranges, and reading one more."""
+    """8 MB lie around it in a remote archive."""
     big = np.random.default_rng(1).bytes(4 << 20)
     path = packed(
         tmp_path / "a.des", "des", {"x": big, "m": (CONTAINERS / "model.safetensors").read_bytes(), "y": big},
@@ -286,11 +229,3 @@ def test_a_stored_object_costs_ranges_only(tmp_path: Path) -> None:
         assert opened <= 8
         assert len(server.log) - opened <= 2
         assert server.log.sent < 1 << 20
-
-
-@pytest.mark.parametrize("name", ["members.gz", "text.zst"])
-def test_compressed_files_hold_other_files(name: str) -> None:
-    """A `.npy` in gzip and zstd opens as an array."""
-    pack = gzip.compress if name.endswith("gz") else zstandard.compress
-    with shardcore.open(pack((CONTAINERS / "array.npy").read_bytes())) as outer:
-        assert np.array_equal(shardcore.open_inside(outer, "0").array("all"), ARRAY)

@@ -12,7 +12,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard
-from shardcore.operations.recover import salvage
 
 CASES = Path(__file__).parents[2] / "data/cases/12-what-it-is-instead"
 RIGHT: dict[str, str] = json.loads((CASES / "expected.json").read_text())["right"]
@@ -22,7 +21,6 @@ LFS = CASES / "lfs-pointer.shard"
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_files_from_the_field_are_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names the file and the next step, for a file as for a folder."""
     what = RIGHT["zarr3_raw" if name.startswith("zarr3") else name].partition(" (")[0].partition(":")[0]
     assert run(["info", str(CASES / name)]) == 3
     text = capsys.readouterr().err
@@ -31,14 +29,7 @@ def test_files_from_the_field_are_named(name: str, capsys: pytest.CaptureFixture
     assert len(text.splitlines()) == 1
 
 
-def test_nothing_is_recovered_from_a_pointer() -> None:
-    """Salvage finds nothing in it, and says what it is instead of asking for a format."""
-    with pytest.raises(NotAShard, match="is a Git LFS pointer"):
-        salvage(LFS, None)
-
-
 def mds(samples: int) -> bytes:
-    """A MosaicML shard of samples of one byte."""
     about = b'{"version": 2, "format": "mds"}'
     first = 4 * (samples + 2) + len(about)
     return struct.pack(f"<{samples + 2}I", samples, *range(first, first + samples + 1)) + about + bytes(samples)
@@ -65,7 +56,6 @@ OTHERS = {
 
 @pytest.mark.parametrize(("data", "what"), OTHERS.values(), ids=OTHERS)
 def test_other_files_are_named(tmp_path: Path, data: bytes, what: str) -> None:
-    """The window shows the same line as the command, as the damage of what it opens in part."""
     (tmp_path / "x.shard").write_bytes(data)
     with pytest.raises(NotAShard) as caught:
         shardcore.open(tmp_path / "x.shard")
@@ -78,7 +68,7 @@ def test_other_files_are_named(tmp_path: Path, data: bytes, what: str) -> None:
 
 @pytest.mark.parametrize(("name", "elsewhere"), [("zarr3_raw", "unknown"), ("zarr3_zstd", "zstd")])
 def test_a_chunk_of_zarr_is_known_by_its_path(name: str, elsewhere: str, tmp_path: Path) -> None:
-    """A chunk that begins like a container is one of zarr where the metadata is above it, and a container elsewhere."""
+    """It may begin with the magic of a container."""
     with pytest.raises(NotAShard, match="0 is a chunk of a zarr v3 array with shards"):
         shardcore.open(CASES / name / "c/0/0")
     shutil.copytree(CASES / name / "c", tmp_path / "c")
@@ -87,7 +77,6 @@ def test_a_chunk_of_zarr_is_known_by_its_path(name: str, elsewhere: str, tmp_pat
 
 
 def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
-    """A clone without its large files has pointers for members: by themselves, and in findings of the data set."""
     for folder, member in (("des/archive", "20260106_43_0000.des"), ("neuroglancer/segmentation/mesh", "0.shard")):
         root = tmp_path / folder
         shutil.copytree(SAMPLES / folder, root)
@@ -105,7 +94,7 @@ def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
     "value", [b"<html><body>", b'{"error": "none"', b"PAR1", b"\x04\x22\x4d\x18", bytes(257) + b"ustar"]
 )
 def test_a_shard_is_what_its_info_says(value: bytes, tmp_path: Path) -> None:
-    """Values of the split form, and offsets in a shard index, may begin as other files do."""
+    """Values and offsets may begin with the magic of another format."""
     spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0}
     (tmp_path / "info").write_text(json.dumps(spec | {"shard_bits": 0, "minishard_index_encoding": "raw"}))
     size = len(value)

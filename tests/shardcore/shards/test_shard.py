@@ -5,26 +5,18 @@ from __future__ import annotations
 import pytest
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.testing import check_explained
 from tests.shardcore.toy import LineShard
 
 DATA = b"one=hello\ntwo=\nbad=ab!cd\n"
 
 
-def test_the_toy_is_a_shard() -> None:
-    """Colours and explanations of the shard used here agree."""
-    check_explained(LineShard(DATA), complete=False)
-
-
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 2), (1, 4), (3, 99), (5, 5), (50, 60), (0, 5)])
 def test_ranges_are_cut_at_the_end(start: int, stop: int) -> None:
-    """A range of the content is a slice of it."""
     shard = LineShard(DATA)
     assert shard.read_range(shard.find("one"), start, stop) == b"hello"[start:stop]
 
 
 def test_limits_are_kept() -> None:
-    """A content of as many bytes as the limit is read, one more is refused; the same holds for ranges."""
     shard = LineShard(DATA)
     ref = shard.find("one")
     assert shard.read(ref, limit=5) == b"hello"
@@ -36,7 +28,6 @@ def test_limits_are_kept() -> None:
 
 
 def test_ranges_before_the_damage_are_readable() -> None:
-    """Damage is met only when the range reaches it."""
     shard = LineShard(DATA)
     ref = shard.find("bad")
     assert shard.read_range(ref, 0, 2) == b"ab"
@@ -45,7 +36,6 @@ def test_ranges_before_the_damage_are_readable() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    """Backward ranges, unknown parts, sources and bytes are mistakes of the caller."""
     shard = LineShard(DATA)
     ref = shard.find("one")
     wrong = [
@@ -60,10 +50,3 @@ def test_what_makes_no_sense_is_refused() -> None:
     for call in wrong:
         with pytest.raises(UsageError):
             call()
-
-
-def test_leaving_the_context_closes() -> None:
-    """A shard is a context manager."""
-    with LineShard(DATA) as shard:
-        assert not shard.closed
-    assert shard.closed

@@ -31,8 +31,6 @@ MEANINGS = {"offset": Meaning("first byte of the object", "byte"), "within": Mea
 
 
 def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any) -> Drawing:
-    """The drawing of one step."""
-
     def lookup(look: Look) -> ObjectRef:
         look.step("A step", "It reads.", *spans, **content)
         raise KeyAbsent("key")
@@ -43,12 +41,10 @@ def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any
 
 
 def links(drawing: Drawing) -> list[tuple[str, str]]:
-    """The ends of its arrows."""
     return [(link.start, link.stop) for link in drawing.links]
 
 
 def test_values_and_bytes() -> None:
-    """A stored value has its bytes, an offset refers to a mark on the file, and a relative one does not."""
     place = Span("", 904, 912)
     drawing = drawn(Span("", 900, 912), at={"offset": place}, offset=500, within=3, equal=True)
     table, close, file = drawing.figures
@@ -67,7 +63,6 @@ def test_values_and_bytes() -> None:
 
 
 def test_fields_refer_to_sections() -> None:
-    """A field is a row with its bytes; an offset refers to the section that begins there, and is no value again."""
     values = {"magic": b"TEST", "index_offset": 900, "count": 2}
     drawing = drawn(Span("", 0, 16), shown=(Fields(HEADER, 0, values),), count=2)
     fields, file = drawing.figures
@@ -80,7 +75,6 @@ def test_fields_refer_to_sections() -> None:
 
 
 def test_compared_bytes() -> None:
-    """Groups that are equal and those that differ have different tones; a shorter string lacks its end."""
     drawing = drawn(Span("", 900, 904), shown=(Compared("Stored", b"abcdef", b"abXd", Span("", 900, 904)),))
     wanted, stored = drawing.figures[:2]
     assert isinstance(stored, Cells)
@@ -93,7 +87,6 @@ def test_compared_bytes() -> None:
 
 
 def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
-    """A ruler begins and ends with them; an offset beyond the file is not drawn."""
     drawing = drawn(Span("side.json", 10, 20), Span("@900-1000", 0, 8), offset=5000)
     assert [figure.title for figure in drawing.figures if isinstance(figure, Ruler)] == [
         "Bytes 0xa–0x13 of side.json",
@@ -104,7 +97,6 @@ def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
 
 
 def test_much_is_cut() -> None:
-    """Values, spans and sections beyond the bound of a drawing are left out; values and spans are counted."""
     sections = tuple(Section(str(n), SectionRole.DATA, 100 * n, 100 * n + 100) for n in range(50))
     spans = [Span("", 100 * n + 5, 100 * n + 6) for n in range(0, 50, 3)]
     meta = {f"name {n}": "x" * 300 for n in range(40)}
@@ -118,7 +110,6 @@ def test_much_is_cut() -> None:
 
 
 def test_a_step_without_values_and_bytes() -> None:
-    """Its sentence is all there is."""
     drawing = drawn()
     assert drawing.figures == ()
     assert drawing.caption == "It reads."

@@ -30,7 +30,6 @@ BLOSCPACK = ("C rows", "C parts", "F rows", "C flat", "bcolz")
 
 @contextmanager
 def opened(form: str, folder: Path) -> Iterator[tuple[Shard, ChunkGrid, NDArray[Any]]]:
-    """An array in one of the forms: the shard, its grid, and the array."""
     array: NDArray[Any] = sample_array()
     where = COLUMN
     if form == "bcolz":
@@ -52,7 +51,6 @@ def opened(form: str, folder: Path) -> Iterator[tuple[Shard, ChunkGrid, NDArray[
 
 @pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
 def test_boxes_are_those_of_the_array(form: str, tmp_path: Path) -> None:
-    """Random boxes are what NumPy cuts out of the array; chunks that are not stored are 0."""
     dice = random.Random(form)
     with opened(form, tmp_path) as (shard, grid, array):
         assert grid.shape == array.shape
@@ -69,7 +67,6 @@ def test_boxes_are_those_of_the_array(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
 def test_an_element_has_its_bytes(form: str, tmp_path: Path) -> None:
-    """The location of an element names its chunk, and its bytes in the chunk are the element."""
     dice = random.Random(form)
     with opened(form, tmp_path) as (shard, grid, array):
         for _ in range(10):
@@ -88,7 +85,6 @@ def test_an_element_has_its_bytes(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["labels", "files labels", "png", "files png"])
 def test_encoded_chunks_are_decoded(form: str, tmp_path: Path) -> None:
-    """Chunks encoded as pictures or by blocks give the same voxels; a voxel is stored in its block, or the picture."""
     kind = "<u8" if form.endswith("labels") else "u1"
     array = sample_array(dtype=kind) % 5 if form.endswith("labels") else sample_array(dtype=kind)
     array[0, 0, 0] = 77
@@ -107,7 +103,7 @@ def test_encoded_chunks_are_decoded(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_chunks_are_reported(form: str, tmp_path: Path) -> None:
-    """The one chunk of zeros is not stored: it comes as None, all others with their voxels, in the order requested."""
+    """A chunk of zeros is not stored and comes as None."""
     with opened(form, tmp_path) as (_, grid, _array):
         cells = grid.cells_in(grid.box)
         found = list(grid.read_cells(cells))
@@ -120,7 +116,6 @@ def test_missing_chunks_are_reported(form: str, tmp_path: Path) -> None:
 
 
 def test_a_damaged_chunk_spares_the_others(tmp_path: Path) -> None:
-    """A chunk that cannot be decoded comes with its error; a box that needs it raises, others are read."""
     scale = write_volume(tmp_path / "v", "files gz", sample_array())
     damaged = scale / "5-9_-3-1_100-104.gz"
     damaged.write_bytes(damaged.read_bytes()[:-9])
@@ -136,7 +131,6 @@ def test_a_damaged_chunk_spares_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sharded", [True, False])
 def test_other_scales_are_reached(sharded: bool, tmp_path: Path) -> None:
-    """From the root and from one scale, the chunks of each scale of the volume are read by the name of the scale."""
     fine, coarse = sample_array(), sample_array((10, 7, 5), seed=4)
     spec = SHARDING if sharded else None
     info = (scale_of(fine, (4, 4, 4), "a", spec), scale_of(coarse, (4, 4, 4), "b/c", None, 8))
@@ -161,7 +155,6 @@ def test_other_scales_are_reached(sharded: bool, tmp_path: Path) -> None:
 
 
 def test_wrong_indices_are_refused(tmp_path: Path) -> None:
-    """Too few axes, steps, coordinates outside and boxes over the limit are errors, as is a shard of no array."""
     with opened("files", tmp_path) as (shard, grid, _):
         for index in ((0, 0), (slice(5, 20, 2), 0, 100), (4, -3, 100), (5, slice(0, 11), 100)):
             with pytest.raises(UsageError):
@@ -176,7 +169,6 @@ def test_wrong_indices_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["files", "files packed"])
 def test_chunk_files_are_objects(form: str, tmp_path: Path) -> None:
-    """A scale of files opens as a data set: rows are files, keys their names, and each explains its bytes."""
     array = sample_array()
     scale = write_volume(tmp_path / "v", form, array)
     with shardcore.open(scale.parent) as shard:
@@ -198,7 +190,6 @@ def test_chunk_files_are_objects(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["raw", "files", "files packed"])
 def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, server: RangeServer) -> None:
-    """A slice of a remote volume costs at most one request per chunk, and reads nothing of other chunks."""
     array = sample_array((64, 64, 32), "u1")
     write_volume(tmp_path / "v", form, array, (32, 32, 16))
     for path in tmp_path.rglob("*"):
@@ -219,7 +210,6 @@ def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, serv
 
 
 def test_a_remote_array_is_read_by_its_chunks(tmp_path: Path, server: RangeServer) -> None:
-    """A plane of a remote Bloscpack array fetches only its chunks, neighbours with one request."""
     array = np.random.default_rng(8).integers(0, 256, (40, 128, 128)).astype("u1")
     path = tmp_path / "a.blp"
     with shardcore.create(path, format="bloscpack", chunk_size=128 * 128 * 2) as writer:
@@ -234,7 +224,6 @@ def test_a_remote_array_is_read_by_its_chunks(tmp_path: Path, server: RangeServe
 
 
 def test_one_file_of_a_volume_has_some_of_its_chunks() -> None:
-    """A shard opened alone gives the voxels of its chunks; the grid states that it is not the whole volume."""
     root = Path("tests/data/neuroglancer/volume/4_4_40")
     with shardcore.open(root) as whole, shardcore.open(root / "1.shard") as shard:
         grid, all_cells = shard.chunk_grid(), whole.chunk_grid()

@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 from shardcore import formats
-from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
+from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
@@ -19,7 +19,6 @@ REF = ObjectRef("k", 0, ())
 
 
 def test_a_step_costs_what_was_read_since_the_last() -> None:
-    """Reads are counted to the step that follows them, over all sources, and once."""
     one, two = BytesSource(bytes(100)), BytesSource(bytes(100))
 
     def lookup(look: Look) -> ObjectRef:
@@ -40,16 +39,7 @@ def test_a_step_costs_what_was_read_since_the_last() -> None:
     assert trace.steps[0].values == {"number": 7}
 
 
-def test_silent_lookups_keep_no_steps() -> None:
-    """`find` does not collect what nobody reads."""
-    look = Look()
-    look.step("a", "b")
-    assert look.steps == []
-
-
 def test_an_absent_key_ends_at_its_proof() -> None:
-    """The last step stays the one that proved it."""
-
     def lookup(look: Look) -> ObjectRef:
         look.step("Look", "The slot holds another key.")
         raise KeyAbsent("k")
@@ -62,8 +52,6 @@ def test_an_absent_key_ends_at_its_proof() -> None:
 
 @pytest.mark.parametrize("error", [BadMagic("no magic", span=Span("", 4, 8)), LimitExceeded("too long")])
 def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
-    """A lookup that damage ends says where."""
-
     def lookup(look: Look) -> ObjectRef:
         raise error
 
@@ -72,18 +60,7 @@ def test_damage_is_a_step_of_its_own(error: BadMagic) -> None:
     assert trace.steps[-1].spans == ((error.span,) if error.span else ())
 
 
-def test_errors_of_the_source_are_raised() -> None:
-    """A lost connection is no property of the shard."""
-
-    def lookup(look: Look) -> ObjectRef:
-        raise SourceError("gone")
-
-    with pytest.raises(SourceError):
-        record_lookup("k", lookup)
-
-
 def test_every_format_explains_the_values_of_its_lookups() -> None:
-    """All shards and data sets of the formats have meanings for values; the contracts hold them to reasons, too."""
     for module in pkgutil.walk_packages(formats.__path__, "shardcore.formats."):
         importlib.import_module(module.name)
 

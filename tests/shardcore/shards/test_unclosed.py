@@ -21,12 +21,10 @@ writer.add(None, b"x" * 1_000_000)
 
 
 def descriptors() -> set[str]:
-    """The numbers of the open files."""
     return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def collect(opened: list[object]) -> None:
-    """Drop what was opened; circles are collected, too."""
     opened.clear()
     gc.collect()
 
@@ -34,7 +32,6 @@ def collect(opened: list[object]) -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are not listed here")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_shard_that_is_not_closed(format: str) -> None:
-    """After all of it was used, its descriptors are closed when it is collected."""
     files = [path for path in sorted((SAMPLES / format).rglob("*")) if path.is_file() and "damaged" not in str(path)]
     path = next(path for path in files if shardcore.detect(path).format == format)
     before = descriptors()
@@ -51,7 +48,6 @@ def test_a_shard_that_is_not_closed(format: str) -> None:
 
 @pytest.mark.parametrize("target", ["a", "folder/a"])
 def test_a_writer_that_is_not_finished(tmp_path: Path, target: str) -> None:
-    """Its temporary files and folders are removed when it is collected, and at the end of the interpreter."""
     (tmp_path / "folder").mkdir()
     opened: list[object] = [shardcore.create(tmp_path / target, format="swh")]
     opened[0].add(None, b"x" * 1_000_000)  # type: ignore[attr-defined]

@@ -17,26 +17,27 @@ from tests.remote.servers import RangeServer
 VIEWER = "https://neuroglancer-demo.appspot.com/#!"
 LAYERS = [
     {"type": "image", "name": "raw", "source": "precomputed://gs://bucket/em"},
-    {"type": "segmentation", "name": "it's \"cells\", 1_2", "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"]},
+    {
+        "type": "segmentation",
+        "name": 'it\'s "cells", 1_2',
+        "source": [{"url": "s3://b/c/|neuroglancer-precomputed:"}, "n5://x"],
+    },
     {"type": "annotation", "name": "points", "source": "local://annotations"},
 ]
 
 
 def link(layers: object) -> str:
-    """The link of a state, as browsers escape it."""
     return VIEWER + quote(json.dumps({"layers": layers, "showSlices": False}))
 
 
-FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer("it's \"cells\", 1_2", "segmentation", "s3://b/c/"))
+FOUND = (Layer("raw", "image", "gs://bucket/em/"), Layer('it\'s "cells", 1_2', "segmentation", "s3://b/c/"))
 
 
 def test_layers_with_precomputed_sources() -> None:
-    """One per precomputed source, with the address that opens it; other sources are left out."""
     assert layers_of(link(LAYERS)) == FOUND
 
 
 def test_links_without_quotes_and_commas() -> None:
-    """The form that survives chats, `'` for quotes and `_` for commas, has the same layers."""
     state = (
         "{'layers':[{'type':'image'_'name':'raw'_'source':'precomputed://gs://bucket/em'}_"
         "{'type':'segmentation'_'name':'it\\'s \"cells\", 1_2'_'source':{'url':'precomputed://s3://b/c'}}]}"
@@ -56,13 +57,11 @@ def test_links_without_quotes_and_commas() -> None:
     ],
 )
 def test_links_without_layers(rest: str, words: str) -> None:
-    """A state that is elsewhere, broken, empty or hostile is an error of usage, in one sentence."""
     with pytest.raises(UsageError, match=words):
         shardcore.open(VIEWER + rest)
 
 
 def test_the_command_lists_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of several layers each stands on a line with the address to use, and nothing is requested."""
     assert run(["info", link(LAYERS)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert [line.split()[1] for line in told[1:]] == ["gs://bucket/em/", "s3://b/c/"]
@@ -72,7 +71,6 @@ def test_the_command_lists_the_layers(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_only_layer_is_opened(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A link with one layer is that layer, in the library and on the command line."""
     with RangeServer() as server:
         address = server.put_folder("/set", data / "neuroglancer" / "skeletons_murmur_gzip")
         only = link([{"type": "segmentation", "name": "cells", "source": f"precomputed://{address.rstrip('/')}"}])

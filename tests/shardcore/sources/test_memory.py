@@ -9,7 +9,6 @@ from shardcore.sources.memory import BytesFolder
 
 
 def test_files_in_memory() -> None:
-    """Sub-folders are in the names; a listing has what lies directly there, sorted; names stay inside."""
     root = BytesFolder({"d/b": b"22", "a": b"1", "d/e/c": b"333"})
     assert [(one.name, one.size, one.is_folder) for one in root.list()] == [("a", 1, False), ("d", -1, True)]
     assert [(one.name, one.size) for one in root.list("d")] == [("d/b", 2), ("d/e", -1)]

@@ -13,15 +13,11 @@ from shardcore.testing import SourceContract
 
 
 class TestOnDemandSource(SourceContract):
-    """The contract of every source."""
-
     def opened(self, tmp_path: Path) -> Source:
-        """A file in a folder."""
         (tmp_path / "file").write_bytes(self.data)
         return OnDemandSource(LocalFolder(tmp_path), "file")
 
     def test_a_replaced_file_is_noticed(self, tmp_path: Path) -> None:
-        """After the file was replaced there is an error, never a mix of two files."""
         source = self.opened(tmp_path)
         assert source.read(0, 2) == b"\0\1"
         other = tmp_path / "other"
@@ -35,14 +31,12 @@ class TestOnDemandSource(SourceContract):
             source.read(0, 2)
 
     def test_closed_is_closed(self, tmp_path: Path) -> None:
-        """After `close` reading is an error."""
         source = self.opened(tmp_path)
         source.close()
         with pytest.raises(SourceError, match="closed"):
             source.read(0, 1)
 
     def test_many_sources_hold_no_files(self, tmp_path: Path) -> None:
-        """More sources than a process may have files are open at once."""
         (tmp_path / "file").write_bytes(self.data)
         import resource
 

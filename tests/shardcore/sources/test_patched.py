@@ -13,12 +13,10 @@ from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import MOST_CHANGES, MOST_NEW, Change, PatchedSource
-from shardcore.testing import CountingSource, SourceContract
+from shardcore.testing import SourceContract
 
 
 class TestPatched(SourceContract):
-    """A source that is what the contract wants only after three changes."""
-
     def opened(self, tmp_path: Path) -> Source:
         """The data with a stretch too much, other bytes at the end, and one bit wrong; all of it changed back."""
         wrong = bytearray(self.data[:100] + b"too much" + self.data[100:-4] + b"####")
@@ -46,7 +44,6 @@ def changes(draw: st.DrawFn, size: int = 300) -> list[Change]:
 
 @given(changes(), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), max_size=4))
 def test_reads_are_those_of_the_changed_bytes(made: list[Change], asked: list[tuple[int, int]]) -> None:
-    """Whatever is overwritten and cut, every range is that of a copy on which the same was done."""
     plain = bytes(number % 251 for number in range(300))
     expected = bytearray(plain)
     for change in made:
@@ -65,18 +62,7 @@ def test_reads_are_those_of_the_changed_bytes(made: list[Change], asked: list[tu
         assert place is None or changed or expected[place] == plain[offset]
 
 
-def test_the_source_underneath_is_asked_once_and_only_for_what_is_left() -> None:
-    """New bytes cost no read, and what is wanted of the file is asked for together."""
-    counting = CountingSource(bytes(1000))
-    source = PatchedSource(counting, [Change.overwrite(100, b"x" * 100), Change.cut(500, 600)])
-    assert source.read(100, 200) == b"x" * 100
-    assert not counting.ranges
-    source.read(0, 900)
-    assert counting.ranges == [(0, 1000)]
-
-
 def test_the_identity_is_another_with_every_change(tmp_path: Path) -> None:
-    """Caches never mix a file and its sandbox; without a change it is the file itself."""
     path = tmp_path / "a"
     path.write_bytes(b"0123456789")
     with FileSource(path) as base:
@@ -90,7 +76,6 @@ def test_the_identity_is_another_with_every_change(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_changed_meanwhile_is_refused() -> None:
-    """Changes count from the bytes they were made on."""
     with pytest.raises(SourceChanged, match="start over"):
         PatchedSource(BytesSource(b"abc"), [Change.cut(0, 1)], expects="something else")
 
@@ -99,13 +84,11 @@ def test_a_file_that_was_changed_meanwhile_is_refused() -> None:
     "change", [Change.cut(3, 3), Change.cut(0, 11), Change.overwrite(9, b"ab"), Change(-1, 2, None), Change(0, 2, b"a")]
 )
 def test_changes_outside_of_the_bytes_are_refused(change: Change) -> None:
-    """What lies outside, or does not fit, is a mistake of the caller."""
     with pytest.raises(UsageError):
         PatchedSource(BytesSource(b"0123456789"), [change])
 
 
 def test_what_is_held_in_memory_is_bounded() -> None:
-    """Too many changes, and too many new bytes, are refused in words."""
     source = BytesSource(bytes(16))
     with pytest.raises(LimitExceeded, match="save a copy"):
         PatchedSource(source, [Change.overwrite(0, b"x")] * (MOST_CHANGES + 1))

@@ -8,7 +8,6 @@ MATRIX = range(1000)
 
 
 def test_a_sample_is_seeded_and_has_the_edges() -> None:
-    """The first, the last and what is to be kept are always in it; the order stays, and so does the choice."""
     some = sampled(MATRIX, 20, keep=(500, 501, 5000), full=False)
     assert some == sampled(MATRIX, 20, keep=(500, 501, 5000), full=False)
     assert some == sorted(set(some))
@@ -17,7 +16,6 @@ def test_a_sample_is_seeded_and_has_the_edges() -> None:
 
 
 def test_a_full_run_leaves_nothing_out() -> None:
-    """With the switch, or where there are few anyway, all of them run."""
     assert sampled(MATRIX, 20, full=True) == list(MATRIX)
     assert sampled(range(20), 20, full=False) == list(range(20))
     assert sampled((), 20, full=False) == []

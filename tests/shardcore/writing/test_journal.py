@@ -18,11 +18,10 @@ from pathlib import Path
 import pytest
 
 from shardcore.cli.program import run
-from shardcore.errors import FormatError, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.sources.local import FileSource
-from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
-from shardcore.writing.in_place import FileChange, Stream, Zeros, edit_of
+from shardcore.writing.in_place import FileChange, Stream, edit_of
 from shardcore.writing.undo_chain import journal_of
 
 DATA = Path(__file__).parents[2] / "data"
@@ -30,10 +29,9 @@ SMALL = DATA / "swh" / "small.shard"
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 OLD = bytes(range(256)) * 64
-SECRET = b"what was to be gone "
 
 Head = dict[str, object]
-Plant = Callable[[Head, list[bytes]], None]
+Plant = Callable[[Head, list[bytes]], object]
 
 
 def edited(path: Path) -> Path:
@@ -46,7 +44,6 @@ def edited(path: Path) -> Path:
 
 
 def record(kind: int, start: int, size: int, data: bytes = b"") -> bytes:
-    """A record of a journal."""
     return struct.pack("<BQQ", kind, start, size) + data
 
 
@@ -62,52 +59,29 @@ def planted(journal: Path, plant: Plant) -> None:
     journal.write_bytes(b"SHRDUNDO\0" + body + hashlib.sha256(body).digest())
 
 
-def _grown(head: Head, records: list[bytes]) -> None:
-    head["old_size"] = 8 << 40
-    records[:] = [
-        record(3, 5000, 5, b"hello"),
-        record(1, 5000, 5, bytes(5)),
-        record(2, len(OLD) - 100, (8 << 40) - len(OLD) + 100),
-    ]
+PLANTS: dict[str, Plant] = {
+    "grown": lambda head, records: (
+        head.update(old_size=8 << 40),
+        records.clear(),
+        records.extend((record(3, 5000, 5, b"hello"), record(1, 5000, 5, bytes(5)))),
+        records.append(record(2, len(OLD) - 100, (8 << 40) - len(OLD) + 100)),
+    ),
+    "elsewhere": lambda head, records: records.append(record(1, 0, 4, b"evil")),
+    "twice": lambda head, records: records.append(record(1, len(OLD) - 100, 100, bytes(100))),
+    "beyond": lambda head, records: records.append(record(1, len(OLD) + 5, 4, b"evil")),
+    "inode": lambda head, records: head.update(inode=1),
+    "device": lambda head, records: head.update(device=1),
+    "sizes": lambda head, records: head.update(old_size=1 << 70, new_size=-5),
+    "version": lambda head, records: head.update(version=99),
+    "sample": lambda head, records: head.update(sample="00" * 32),
+}
 
 
-def _elsewhere(head: Head, records: list[bytes]) -> None:
-    records.append(record(1, 0, 4, b"evil"))
-
-
-def _twice(head: Head, records: list[bytes]) -> None:
-    records.append(records[0][:0] + record(1, len(OLD) - 100, 100, bytes(100)))
-
-
-def _beyond(head: Head, records: list[bytes]) -> None:
-    records.append(record(1, len(OLD) + 5, 4, b"evil"))
-
-
-def _inode(head: Head, records: list[bytes]) -> None:
-    head["inode"] = 1
-
-
-def _device(head: Head, records: list[bytes]) -> None:
-    head["device"] = 1
-
-
-def _sizes(head: Head, records: list[bytes]) -> None:
-    head["old_size"], head["new_size"] = 1 << 70, -5
-
-
-def _version(head: Head, records: list[bytes]) -> None:
-    head["version"] = 99
-
-
-def _sample(head: Head, records: list[bytes]) -> None:
-    head["sample"] = "00" * 32
-
-
-@pytest.mark.parametrize("plant", [_grown, _elsewhere, _twice, _beyond, _inode, _device, _sizes, _version, _sample])
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
 def test_a_planted_journal_changes_nothing_and_is_not_recommended(
     tmp_path: Path, plant: Plant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its digest fits, yet it names another file, or places that no edit overwrote: refused before a byte changes."""
+    """Its digest is valid, but it names another file or places that no edit changed."""
     path = tmp_path / "file"
     journal = edited(path)
     planted(journal, plant)
@@ -123,7 +97,7 @@ def test_a_planted_journal_changes_nothing_and_is_not_recommended(
 
 
 def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """File and journal restored from a backup have another inode: refused by name, and undone with `--trust`."""
+    """File and journal restored from a backup have another inode."""
     path = Path(shutil.copy(SMALL, tmp_path))
     before = path.read_bytes()
     assert run(["delete", str(path), KEY, "--yes"]) == 0
@@ -137,10 +111,9 @@ def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys:
     assert copy.read_bytes() == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["fifo", "link", "folder", "other"])
-def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str) -> None:
-    """A FIFO, a link or another file called `FILE.undo` hangs nothing; edits refuse it by name and leave it alone."""
+def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Edits refuse it by name and leave it alone."""
     path = Path(shutil.copy(SMALL, tmp_path))
     journal = journal_of(path)
     target = tmp_path / "mine"
@@ -152,25 +125,22 @@ def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str) -> None
         "other": lambda: journal.write_bytes(b"mine"),
     }[what]()
     before = path.read_bytes()
-    for command, code in (
-        (["info", path], 0),
-        (["verify", path], 0),
-        (["undo", path, "--yes"], None),
-        (["undo", path, "--purge", "--yes"], 2),
-        (["delete", path, KEY, "--yes"], 2),
-        (["delete", path, KEY, "--yes", "--no-undo"], 2),
+    for command, codes in (
+        (["info", str(path)], {0}),
+        (["verify", str(path)], {0}),
+        (["undo", str(path), "--yes"], {2, 3, 4}),
+        (["undo", str(path), "--purge", "--yes"], {2}),
+        (["delete", str(path), KEY, "--yes"], {2}),
+        (["delete", str(path), KEY, "--yes", "--no-undo"], {2}),
     ):
-        words = [sys.executable, "-m", "shardcore", *map(str, command)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode in ((2, 3, 4) if code is None else (code,)), (command, done.stderr)
-        assert "Traceback" not in done.stderr
+        assert run(command) in codes, command
+    capsys.readouterr()
     assert path.read_bytes() == before
     assert os.path.lexists(journal)
     assert target.read_bytes() == b"mine"
 
 
 def test_edits_through_a_link_have_the_journal_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Edited through a link, the journal and the audit log lie beside the file itself; undo finds it by either name."""
     (tmp_path / "real").mkdir()
     (tmp_path / "links").mkdir()
     path = Path(shutil.copy(SMALL, tmp_path / "real"))
@@ -198,7 +168,7 @@ def test_edits_through_a_link_have_the_journal_of_the_file(tmp_path: Path, capsy
 def test_a_file_with_several_names_is_edited_only_when_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An edit under one name would be interrupted without a sign under the other: `--hard-links` allows it."""
+    """An interrupted edit would not be reported under the other name."""
     path = Path(shutil.copy(SMALL, tmp_path))
     os.link(path, tmp_path / "other")
     before = path.read_bytes()
@@ -208,14 +178,6 @@ def test_a_file_with_several_names_is_edited_only_when_asked(
     assert run(["delete", str(path), KEY, "--yes", "--hard-links"]) == 0
     assert run(["undo", str(path), "--yes"]) == 0
     assert path.read_bytes() == before
-
-
-def test_the_name_that_a_killed_run_left_is_removed(tmp_path: Path) -> None:
-    """A run that is killed between `link` and `unlink` leaves a second name, which no edit counts."""
-    path = Path(shutil.copy(SMALL, tmp_path))
-    os.link(path, tmp_path / ".small.shard.0123456789ab.part")
-    assert run(["delete", str(path), KEY, "--yes"]) == 0
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["small.shard", "small.shard.undo"]
 
 
 class FailingSync:
@@ -231,7 +193,6 @@ class FailingSync:
         patch.setattr(os, "fsync", self)
 
     def __call__(self, descriptor: int) -> None:
-        """Fail, or sync."""
         if stat.S_ISDIR(os.fstat(descriptor).st_mode) == self._folders:
             self._left -= 1
             if self._left < 0:
@@ -242,7 +203,7 @@ class FailingSync:
 def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last sync of a journal fails: the error says that the edit is made; the same edit again adds nothing."""
+    """The last sync of the journal fails."""
     path = Path(shutil.copy(DATA / "bloscpack" / "append_grow.blp", tmp_path))
     more = tmp_path / "more"
     more.write_bytes(b"12345678" * 100)
@@ -258,7 +219,6 @@ def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
 
 
 def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
-    """Edits are not begun; what is written is there, also where it replaced another file, and the exit code is 4."""
     path = Path(shutil.copy(SMALL, tmp_path))
     new = tmp_path / "new.shard"
     with pytest.MonkeyPatch.context() as patch:
@@ -273,7 +233,6 @@ def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
 def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal and the audit log of a private file are private, also while they are written."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     path.chmod(mode)
@@ -295,7 +254,7 @@ def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypat
 
 @pytest.mark.skipif(not ROOT, reason="only the superuser may give files away")
 def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
-    """A journal belongs to the owner of the file, to the superuser or to you; a new one gets the owner of the file."""
+    """Valid owners are that of the file, the superuser and you."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     os.chown(path, 1234, 1234)
@@ -312,7 +271,6 @@ def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """What grows beyond the room that there is is put back at once; no journal is left."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     code = """
@@ -340,22 +298,7 @@ for journal in (True, False):
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-def test_holes_are_put_back_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A journal holds runs of zeros as lengths: what makes the file longer than a bound needs your word."""
-    monkeypatch.setattr(journals, "MOST_HOLES", 1 << 20)
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    os.truncate(path, 3 << 20)
-    with FileSource(path) as source:
-        journals.apply(edit_of(source, "cut", (), len(OLD)))
-    with pytest.raises(UsageError, match="by 3,129,344 zero bytes"):
-        journals.undo(path)
-    journals.undo(path, trust=True)
-    assert path.read_bytes() == OLD + bytes((3 << 20) - len(OLD))
-
-
 def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`undo --purge` lists, asks and removes every journal; nothing of the old bytes is left, the file stays."""
     path = tmp_path / "file"
     path.write_bytes(OLD + b"secret")
     for number in range(3):
@@ -374,39 +317,7 @@ def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "no undo files" in capsys.readouterr().err
 
 
-class KilledPurge:
-    """Removing the journals, killed at some moment, and run again."""
-
-    def prepared(self, target: Path) -> None:
-        """A file after two edits; the journals have what was there."""
-        for one in target.parent.iterdir():
-            one.unlink()
-        target.write_bytes(SECRET * 40_000)
-        for number in range(2):
-            with FileSource(target) as source:
-                start = number * 20_000 * len(SECRET)
-                journals.apply(edit_of(source, "edit", (FileChange(start, Zeros(20_000 * len(SECRET))),)))
-
-    def run(self, target: Path) -> None:
-        """Purges."""
-        journals.purge(target)
-
-    def judged(self, target: Path) -> str:
-        """`gone` where the second run leaves nothing."""
-        journals.purge(target)
-        left = [one.name for one in target.parent.iterdir() if SECRET in one.read_bytes() or one != target]
-        return "gone" if not left else f"left-{left}"
-
-
-@pytest.mark.thorough
-def test_a_purge_that_is_killed_is_finished_by_the_next_run(tmp_path: Path) -> None:
-    """At every moment what is left has a name that the next run finds."""
-    (tmp_path / "folder").mkdir()
-    assert set(killed.at_moments(KilledPurge, "run", tmp_path / "folder" / "file", 20)) == {"gone"}
-
-
 def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
-    """What the file needs to be mended is not purged."""
     path = tmp_path / "file"
     journal = edited(path)
     journals._mark(journal, journals.BEGUN)
@@ -417,7 +328,7 @@ def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
 
 
 def test_an_edit_without_copies_leaves_a_mark_while_it_lasts(tmp_path: Path) -> None:
-    """Interrupted without old bytes, it cannot be undone, is told so, and the same edit run again finishes it."""
+    """Interrupted without the old bytes, it is finished by the same command."""
     path = Path(shutil.copy(SMALL, tmp_path))
     code = """
 import os, signal, sys
@@ -448,7 +359,6 @@ run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
 
 
 def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(tmp_path: Path) -> None:
-    """You wanted the old bytes back: another edit is refused until they are."""
     path = tmp_path / "file"
     journal = edited(path)
     journals._mark(journal, journals.UNDOING)
@@ -460,7 +370,6 @@ def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(tmp_path: Path)
 
 
 def test_what_an_edit_streams_cannot_be_finished(tmp_path: Path) -> None:
-    """The journal does not hold bytes that come from elsewhere: it says so, and they are taken back."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     with FileSource(path) as source:
@@ -478,7 +387,6 @@ def test_what_an_edit_streams_cannot_be_finished(tmp_path: Path) -> None:
 
 
 def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--audit` notes when, who, why and what; a link in the place of the log is refused before anything changes."""
     path = Path(shutil.copy(SMALL, tmp_path))
     told = ["--audit", "--reason", "GDPR", "--who", "me", "--ticket", "T-1"]
     assert run(["delete", str(path), KEY, "--yes", *told]) == 0
@@ -513,7 +421,6 @@ def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pyte
 
 
 def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
-    """The log is that of the shard; the old option `--by` still names who deletes."""
     folder = Path(shutil.copytree(DATA / "des" / "sidecar", tmp_path / "a"))
     (path,) = folder.glob("*.des")
     (meta,) = folder.glob("*.meta")
@@ -530,7 +437,6 @@ def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
 
 
 def test_rekey_never_replaces_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also through a link, by another name of the file, and with `--force`: the shard stays as it is."""
     (sample,) = list((DATA / "mdb" / "cas" / "shard-cache").glob("*.mdb"))[:1]
     path = Path(shutil.copy(sample, tmp_path))
     before = path.read_bytes()
@@ -541,12 +447,3 @@ def test_rekey_never_replaces_its_source(tmp_path: Path, capsys: pytest.CaptureF
         assert "is the shard itself" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert (tmp_path / "link").is_symlink()
-
-
-def test_a_journal_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """`undo` of a FIFO names it."""
-    path = tmp_path / "file"
-    path.write_bytes(OLD)
-    os.mkfifo(journal_of(path))
-    with pytest.raises(SourceError, match=r"file\.undo: not a regular file"):
-        journals.undo(path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,12 @@ import pytest
 from shardcore.errors import SourceError, UsageError
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.writing.items import InputItem
-from shardcore.writing.manifest import ManifestReader, ResultManifest
-from shardcore.writing.output import Output
+from shardcore.writing.manifest import ManifestReader
 
 FACTS = (Option("meta", OptionType.JSON, "Metadata.", OptionPurpose.FACT),)
 
 
 def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any) -> list[InputItem]:
-    """The objects of a manifest with this text."""
     (where / "m.json").write_text(text, encoding="utf-8")
     manifest = ManifestReader(where / "m.json", facts, more.get("format", "des"))
     try:
@@ -30,7 +26,6 @@ def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any
 
 
 def test_json_lines(tmp_path: Path) -> None:
-    """A line has `path`, relative to the manifest, `key` and facts; empty lines and a byte order mark do not count."""
     first, second, third = items(
         tmp_path,
         '\ufeff{"path": "a/b.txt", "key": "k", "meta": {"x": 1}}\n\n{"path": "c"}\n'
@@ -46,12 +41,6 @@ def test_json_lines(tmp_path: Path) -> None:
     assert (third.key, third.content, third.facts) == ("", "/d", {})
 
 
-@pytest.mark.parametrize("text", ["", "\n\n"])
-def test_no_lines_are_no_objects(tmp_path: Path, text: str) -> None:
-    """An empty manifest is one of no objects."""
-    assert items(tmp_path, text) == []
-
-
 OBJECTS = [
     {"key": "5", "path": "5.index", "size": 1, "sha256": "ab" * 32},
     {"key": "5", "path": "5", "size": 1, "sha256": "ab" * 32, "part": "fragments"},
@@ -62,7 +51,7 @@ OBJECTS = [
 
 @pytest.mark.parametrize("form", ["by line", "one line", "indented"])
 def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
-    """What `extract` writes is a manifest, however it is laid out: parts join their object, unused slots are none."""
+    """Parts are joined to their object; unused slots are skipped."""
     lines = ",\n  ".join(json.dumps(one) for one in OBJECTS)
     whole = {"uri": "x", "format": "des", "objects": OBJECTS}
     text = {
@@ -93,14 +82,12 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
-    """What is wrong is told with the number of its line, once."""
     with pytest.raises(UsageError, match=why) as caught:
         items(tmp_path, f'{{"path": "a"}}\n{line}\n')
     assert str(caught.value).count("line 2") == 1
 
 
 def test_what_is_no_manifest(tmp_path: Path) -> None:
-    """Other JSON, a manifest that was cut off, other bytes, and a file that is not there are errors of ours."""
     for text in ('{\n"a": 1\n}', '{\n "objects": [\n  {"path": "a"},\n'):
         with pytest.raises(UsageError):
             items(tmp_path, text)
@@ -108,40 +95,3 @@ def test_what_is_no_manifest(tmp_path: Path) -> None:
     for name, why in (("bytes", "cannot read"), ("missing", "cannot open .*: No such file")):
         with pytest.raises(SourceError, match=why):
             ManifestReader(tmp_path / name, FACTS, "des")
-
-
-def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
-    """An extraction of another format may have facts without a place here: they are told, and empty ones are none."""
-    (tmp_path / "m.json").write_text(
-        json.dumps(
-            {"format": "bloscpack", "objects": [{"path": "a", "dtype": "<u4", "meta": {}}, {"path": "b", "dtype": ""}]}
-        )
-    )
-    manifest = ManifestReader(tmp_path / "m.json", FACTS, "des")
-    assert [item.facts for item in manifest.items(lambda name: name)] == [{"meta": {}}, {}]
-    assert manifest.dropped == {"dtype": 1}
-    assert manifest.header == {"format": "bloscpack"}
-
-
-def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` is standard input; paths are relative to the working folder."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO('\ufeff{"path": "a"}\n'))
-    (item,) = ManifestReader("-", FACTS, "des").items(lambda name: f"key of {name}")
-    assert (item.key, item.content) == ("key of a", "a")
-
-
-def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:
-    """Keys that changed are listed with what their objects are found under; without any there is no file."""
-    for name, noted in (("same", [("a", "a"), (None, "b")]), ("other", [("a", "a"), ("old", "new"), ("gone", "")])):
-        output = Output(tmp_path / name)
-        output.open().write(b"x")
-        result = ResultManifest(output, "swh")
-        for key, stored in noted:
-            result.note(InputItem(key, b""), stored)
-        result.end()
-        output.commit()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "other.manifest.json", "same"]
-    assert json.loads((tmp_path / "other.manifest.json").read_text()) == {
-        "format": "swh",
-        "objects": [{"key": "old", "stored": "new"}, {"key": "gone", "row": 2}],
-    }

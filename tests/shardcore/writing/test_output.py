@@ -8,12 +8,10 @@ from shardcore.writing.output import Output
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def test_left_overs_are_removed_next_time(tmp_path: Path) -> None:
-    """What a run left that ended before its time goes; what runs that are alive hold stays, and files of others."""
     run = "0123456789ab"
     gone = [f".out.{run}.part", f".out.{run}-5.part"]
     for name in [*gone, ".out.part", f".other.{run}.part", "out.part"]:
@@ -30,18 +28,7 @@ def test_left_overs_are_removed_next_time(tmp_path: Path) -> None:
     assert names(tmp_path) == [f".other.{run}.part", ".out.part", "out.part"]
 
 
-def test_a_folder_is_swept_where_files_go(tmp_path: Path) -> None:
-    """In a folder that is written to, left-overs of any file of it go."""
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set/.a.shard.0123456789ab-1.part").write_bytes(b"x")
-    output = Output(tmp_path / "set", folder=True)
-    output.open("b.shard")
-    output.commit()
-    assert names(tmp_path / "set") == ["b.shard"]
-
-
 def test_force_into_a_folder_replaces_the_data_set(tmp_path: Path) -> None:
-    """Shards that are not written anew are removed when all else is in place; other files stay; `last` comes last."""
     (tmp_path / "set").mkdir()
     for name in ("old.shard", "kept.shard", "info", "notes.txt"):
         (tmp_path / "set" / name).write_bytes(b"old")
@@ -55,7 +42,6 @@ def test_force_into_a_folder_replaces_the_data_set(tmp_path: Path) -> None:
 
 
 def test_files_named_by_their_content(tmp_path: Path) -> None:
-    """A file that is named when it is complete joins equal ones: of two with one name, and of one that is there."""
     (tmp_path / "big").mkdir()
     (tmp_path / "big/aa").write_bytes(b"there")
     output = Output(tmp_path / "out")

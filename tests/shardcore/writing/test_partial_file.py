@@ -15,7 +15,7 @@ import pytest
 
 from shardcore.errors import RemoteError, SourceChanged, SourceError
 from shardcore.writing import partial_file
-from shardcore.writing.partial_file import PartialRecord, write_kept
+from shardcore.writing.partial_file import write_kept
 
 SIZE = 3 << 20
 CONTENT = bytes(range(256)) * (SIZE // 256)
@@ -31,7 +31,6 @@ class Server:
         self.began: list[int] = []
 
     def __call__(self, start: int) -> Iterator[bytes]:
-        """The content from an offset on."""
         self.began.append(start)
         for at in range(start, SIZE, PIECE):
             if at >= self.breaks:
@@ -48,24 +47,20 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def broken(out: Path, mark: str = MARK) -> Path:
-    """Breaks off in the middle; what is left."""
     with pytest.raises(RemoteError):
         write_kept(out, mark, SIZE, Server(SIZE // 2))
     return parts(out)[-1]
 
 
 def parts(out: Path) -> list[Path]:
-    """What is not complete."""
     return sorted(out.parent.glob(".*.part"))
 
 
 def records(out: Path) -> list[Path]:
-    """The records of the user."""
     return sorted((out.parents[1] / "state").rglob("*.json"))
 
 
 def goes_on(out: Path, mark: str = MARK) -> int:
-    """Completes the file, which has its content whatever was there; where reading began."""
     server = Server()
     assert write_kept(out, mark, SIZE, server) == (out, SIZE, hashlib.sha256(CONTENT).hexdigest())
     assert out.read_bytes() == CONTENT
@@ -74,7 +69,6 @@ def goes_on(out: Path, mark: str = MARK) -> int:
 
 
 def test_it_goes_on(out: Path) -> None:
-    """A second run reads the rest alone; nothing is left beside the file, nor in the state of the user."""
     broken(out)
     (record,) = records(out)
     assert record.stat().st_mode & 0o777 == 0o600
@@ -85,32 +79,28 @@ def test_it_goes_on(out: Path) -> None:
 
 
 def test_names_are_not_known_before(out: Path) -> None:
-    """Two runs choose different names; a name is no function of what is fetched."""
+    """The name of a partial file cannot be computed from what is fetched."""
     first = broken(out)
     first.unlink()
     assert broken(out).name != first.name
 
 
 def cut(left: Path) -> None:
-    """A byte is missing."""
     left.write_bytes(left.read_bytes()[:-1])
 
 
 def altered(left: Path) -> None:
-    """One byte is another."""
     data = bytearray(left.read_bytes())
     data[1000] ^= 1
     left.write_bytes(bytes(data))
 
 
 def replaced(left: Path) -> None:
-    """Another file has its name."""
     left.unlink()
     left.write_bytes(b"planted" * 1000)
 
 
 def linked(left: Path) -> None:
-    """A link has its name."""
     target = left.with_name("precious")
     target.write_bytes(left.read_bytes())
     left.unlink()
@@ -118,36 +108,31 @@ def linked(left: Path) -> None:
 
 
 def hard_linked(left: Path) -> None:
-    """It has a second name."""
     os.link(left, left.with_name("precious"))
 
 
 def fifo(left: Path) -> None:
-    """A FIFO has its name."""
     left.unlink()
     os.mkfifo(left)
 
 
 def folder(left: Path) -> None:
-    """A folder has its name."""
     left.unlink()
     left.mkdir()
 
 
 def gone(left: Path) -> None:
-    """Nothing has its name."""
     left.unlink()
 
 
 def device(left: Path) -> None:
-    """A link to a device has its name."""
     left.unlink()
     left.symlink_to("/dev/zero")
 
 
 @pytest.mark.parametrize("plant", [cut, altered, replaced, linked, hard_linked, fifo, folder, gone, device])
 def test_what_was_changed_is_not_trusted(out: Path, plant: Callable[[Path], None]) -> None:
-    """A file that is not what the last run left begins again, and nothing behind a link is written."""
+    """A file that is not what the last run left is fetched again."""
     left = broken(out)
     before = left.read_bytes()
     plant(left)
@@ -156,16 +141,8 @@ def test_what_was_changed_is_not_trusted(out: Path, plant: Callable[[Path], None
     assert not precious.exists() or precious.read_bytes() == before
 
 
-def test_longer_than_noted_goes_on_where_it_was_noted(out: Path) -> None:
-    """Bytes after those that were noted are cut off."""
-    left = broken(out)
-    with left.open("ab") as file:
-        file.write(b"planted")
-    assert goes_on(out) == SIZE // 2
-
-
 def test_files_in_the_folder_say_nothing(out: Path) -> None:
-    """Without a record of the user, every file in the folder is somebody else's: the old names and records included."""
+    """Without a record of the user, no file in the folder is continued."""
     for name in (f".object.{MARK[:12]}.part", f".object.{MARK[:12]}-1.part", ".object.0123456789ab.part"):
         (out.parent / name).write_bytes(b"planted" * 100_000)
     (out.parent / ".object.json").write_text(json.dumps({"part": parts(out)[0].name, "size": 700_000}))
@@ -191,26 +168,13 @@ def test_files_in_the_folder_say_nothing(out: Path) -> None:
     ],
 )
 def test_a_record_that_is_none(out: Path, text: str) -> None:
-    """A record that another program damaged is left out of account."""
     broken(out)
     (record,) = records(out)
     record.write_text(text)
     assert goes_on(out) == 0
 
 
-def test_a_record_behind_a_link_or_a_fifo(out: Path) -> None:
-    """Records are regular files; nothing waits for a FIFO."""
-    for plant in (linked, fifo):
-        broken(out)
-        plant(records(out)[0])
-        assert goes_on(out) == 0
-        out.unlink()
-        for path in [*parts(out), *records(out)]:
-            path.unlink()
-
-
 def test_another_content_begins_again(out: Path) -> None:
-    """With another ETag, size or address nothing goes on, and the same under another name does not either."""
     left = broken(out)
     assert goes_on(out, hashlib.sha256(b"another ETag").hexdigest()) == 0
     assert parts(out) == [left]
@@ -218,7 +182,6 @@ def test_another_content_begins_again(out: Path) -> None:
 
 
 def test_without_a_place_for_records_nothing_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no record can be written, what came goes; a relative folder is none."""
     blocked = out.parents[1] / "blocked"
     blocked.write_text("")
     monkeypatch.chdir(out.parent)
@@ -233,7 +196,6 @@ def test_without_a_place_for_records_nothing_stays(out: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("error", [SourceChanged("replaced"), SourceError("full"), KeyboardInterrupt()])
 def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
-    """Only a server that stops answering leaves a file; its record goes with it."""
     broken(out)
     server = Server(0, error)
     with pytest.raises(type(error)):
@@ -243,17 +205,7 @@ def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
     assert not records(out)
 
 
-def test_two_at_once(out: Path) -> None:
-    """A second run that begins while the first goes on writes a file of its own."""
-    broken(out)
-    opened = PartialRecord(out, MARK).left(SIZE)
-    assert opened is not None
-    assert goes_on(out) == 0
-    opened[0].discard()
-
-
 def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
-    """What was noted before a run was killed is taken up; its bytes are compared with the note."""
     script = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
@@ -273,7 +225,6 @@ def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
 
 
 def test_old_records_go(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of records does not grow without end."""
     monkeypatch.setattr(partial_file, "MOST_RECORDS", 3)
     for number in range(6):
         broken(out.with_name(f"object{number}"))

@@ -1,1 +1,1 @@
-"""The charts of what is open: byte budget, object sizes, entropy, load."""
+"""Charts of the open file: byte shares, object sizes, load."""

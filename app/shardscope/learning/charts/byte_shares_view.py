@@ -1,4 +1,4 @@
-"""The byte budget as a table: what bytes are, how many, and a bar for each."""
+"""Byte shares as a table: use, bytes, and a bar each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
 )
-"""Whose colour and hatch the bars of a use have."""
+"""Section role whose colour and hatch the bars of a use have."""
 
 LETTERS: Mapping[Use, str] = MappingProxyType(
     {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}

@@ -1,4 +1,4 @@
-"""Counting for the charts, in jobs: cheap by default, more once the user agreed. No Qt."""
+"""Counting for the charts, in jobs; expensive reads only after consent. No Qt."""
 
 from __future__ import annotations
 
@@ -6,39 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-import numpy as np
-
 from shardcore import DataSet, Shard
 from shardcore.model.byte_shares import Share
 from shardcore.model.occupancy import Load
-from shardcore.model.section import Section
 from shardcore.progress import Progress
 from shardcore.teaching.charts.charts import (
     BinnedLoad,
     Chart,
     Sizes,
-    entropy_chart,
     load_chart,
     object_sizes,
     spread_chart,
 )
-from shardcore.teaching.charts.entropy import Entropy, sampled_entropy, whole_entropy
-from shardscope.session.fetch_cost import missing_of, whole
-from shardscope.session.words import range_words
+from shardscope.session.fetch_cost import whole
 
 CHEAP = 64 << 20
-"""Bytes of a file on this machine that are read for a chart without being asked."""
+"""Bytes of a local file that are read for a chart without consent."""
 
 
 class ChartKind(Enum):
     BUDGET = "budget"
     SIZES = "sizes"
-    ENTROPY = "entropy"
     LOAD = "load"
 
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
+    """Result of counting; `cost` is the number of bytes to read for it, where consent is missing."""
+
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
     second: Chart | None = None
@@ -46,14 +41,14 @@ class ChartData:
     choices: tuple[tuple[str, str], ...] = ()
     chosen: str = ""
     cost: int = 0
-    sections: tuple[Section, ...] = ()
-    more: str = ""
     lost: bool = False
     act: Callable[[int, int], BinTarget] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
+    """Words for bins, and what a click does: filter, row or bytes."""
+
     words: str
     filter: str = ""
     row: int | None = None
@@ -69,7 +64,7 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
     cost = 0 if shard.loaded else min(shard.index_bytes, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"Byte budget: reading the index of each file reads up to {cost:,} bytes."
-        return ChartData(why=why, cost=cost, more="Read and count")
+        return ChartData(why=why, cost=cost)
     return ChartData(shard.count_shares(progress))
 
 
@@ -108,40 +103,6 @@ def _many(noun: str) -> str:
     return plural(2, noun).partition(" ")[2]
 
 
-def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything: bool) -> ChartData:
-    source = shard.source
-    if source is None:
-        return ChartData(why="A data set has no bytes of its own. Open one of its files to see their entropy.")
-    if not source.size:
-        return ChartData(why="The file has no bytes.")
-    found: Entropy = (
-        whole_entropy(source, progress) if everything else sampled_entropy(source, progress, loaded_only=remote)
-    )
-    if not found.looked_at:
-        return ChartData(
-            why="Nothing of the file is here yet that could be looked at.",
-            cost=max(missing_of(source), 1),
-            more="Read all bytes",
-        )
-    chart = entropy_chart(found)
-    left = 0 if found.whole else max(missing_of(source), source.size if not remote else 1)
-    return ChartData(
-        chart=chart,
-        sections=shard.sections,
-        cost=left,
-        more="Read all bytes",
-        act=lambda a, b: _entropy_target(chart, a, b),
-    )
-
-
-def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
-    start, stop = int(chart.edges[first]), int(chart.edges[last])
-    values = chart.values[first:last]
-    known = values[~np.isnan(values)]
-    bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not computed"
-    return BinTarget(f"{range_words(start, stop)}: {bits}", place=(start, stop))
-
-
 def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
     sources = shard.loads
     if not sources:
@@ -154,7 +115,7 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
     cost = min(chosen.reads, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"{chosen.title}: counting them reads up to {cost:,} bytes."
-        return ChartData(why=why, choices=choices, chosen=chosen.name, cost=cost, more="Read and count")
+        return ChartData(why=why, choices=choices, chosen=chosen.name, cost=cost)
     load = chosen.make(progress)
     grouped = load_chart(load)
     if not load.places or not load.total:

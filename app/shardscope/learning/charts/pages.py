@@ -1,19 +1,14 @@
-"""The four charts of what is open: counted in jobs when they are looked at, and kept until something else is open."""
+"""The charts of the open file: counted in jobs when they are shown, and kept until another file is open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-import numpy as np
-from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
-    QMenu,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
@@ -28,14 +23,12 @@ from shardcore.model.byte_shares import Share
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import shown
 from shardcore.teaching.charts.charts import FEW_PLACES, Chart
-from shardcore.teaching.charts.export import chart_csv, shares_csv
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.count import (
     BinTarget,
     ChartData,
     ChartKind,
     count_budget,
-    count_entropy,
     count_load,
     count_sizes,
     spread_target,
@@ -47,50 +40,9 @@ from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.picture import ask_picture
 from shardscope.widgets.wrap_text import WrapText
 
-translate = QCoreApplication.translate
-
-
-class SaveButton(QToolButton):
-    def __init__(self, numbers: Callable[[], object], picture: Callable[[], object], parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("chartSave")
-        self.setText(self.tr("Save"))
-        self.setAccessibleName(self.tr("Save the chart"))
-        self.setToolTip(self.tr("Writes the chart as numbers or as a picture"))
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = QMenu(self)
-        menu.addAction(self.tr("Numbers, &CSV…"), numbers)
-        menu.addAction(self.tr("&Picture…"), picture)
-        self.setMenu(menu)
-
-
-def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    kinds = {translate("Charts", "Numbers (*.csv)"): "csv"}
-    return ask_target(
-        parent, translate("Charts", "Save chart"), partial(write, text, told), name=f"{name}.csv", kinds=kinds
-    )
-
-
-def write(text: str, told: Callable[[str, bool], object], path: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        not_saved = translate("Charts", "{0} cannot be written: {1}. Choose another folder.")
-        told(not_saved.format(path, error.strerror), True)
-    else:
-        told(translate("Charts", "Chart saved: {0}").format(path), False)
-
-
 LOW = 230
-"""Below this height there is no room for sentences."""
-
-WIDE = 390
-"""From this width on a button has room for its word beside the choices."""
-
 
 class ChartPages(QWidget):
     spoken_role = QAccessible.Role.Grouping
@@ -112,8 +64,7 @@ class ChartPages(QWidget):
         session.closed.connect(self._forget)
         session.index_loaded.connect(self._forget_counts)
         session.index_changed.connect(self._index_changed)
-        session.secrets.changed.connect(self._show)
-        self.budget.shares.hide_answers(session.secrets)
+        session.notation_changed.connect(self._show)
         self._show()
 
     # --- making ---
@@ -125,7 +76,6 @@ class ChartPages(QWidget):
         kinds = {
             ChartKind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
             ChartKind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
-            ChartKind.ENTROPY: (self.tr("Entropy"), self.tr("How surprising the bytes are, along the file")),
             ChartKind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
         }
         for number, (kind, (name, meaning)) in enumerate(kinds.items()):
@@ -151,7 +101,6 @@ class ChartPages(QWidget):
         self.read_out.setObjectName("chartReadOut")
         self.more = QPushButton(self)
         self.more.setObjectName("chartMore")
-        self.save = SaveButton(self.ask_save, self.ask_picture, self)
         self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)
         self.turn.toggled.connect(self._turn_round)
@@ -181,7 +130,6 @@ class ChartPages(QWidget):
         head.addWidget(self.kinds)
         head.addWidget(self.choices, 1)
         head.addStretch(0)
-        head.addWidget(self.save)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 6, 10, 6)
         column.setSpacing(6)
@@ -194,7 +142,6 @@ class ChartPages(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
         if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
             self._make_room()
 
@@ -232,8 +179,7 @@ class ChartPages(QWidget):
         self._count()
 
     def _forget_counts(self) -> None:
-        along = self._found.get(ChartKind.ENTROPY)
-        self._found = {ChartKind.ENTROPY: along} if along is not None and not along.why else {}
+        self._found = {}
         self._show()
         self._count(anew=True)
 
@@ -264,8 +210,6 @@ class ChartPages(QWidget):
                 return count_budget(shard, job.progress, remote=remote, agreed=agreed)
             if kind is ChartKind.SIZES:
                 return count_sizes(shard, chosen, job.progress)
-            if kind is ChartKind.ENTROPY:
-                return count_entropy(shard, job.progress, remote=remote, everything=agreed)
             return count_load(shard, chosen, job.progress, remote=remote, agreed=agreed)
 
         self._session.ask(
@@ -293,31 +237,28 @@ class ChartPages(QWidget):
 
     def _show(self) -> None:
         found, is_open = self.found, self._session.shard is not None
-        chart, seen = self.chart, self._session.secrets.text
+        chart = self.chart
         shares = found.shares if found is not None else ()
         why = self._why(found, is_open=is_open)
         self.why.set_text(grouped(why))
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)
-            self.title.set_text(seen(self.tr("{0}: what they are for").format(plural(total, "byte"))))
+            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
             self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
             self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
         elif chart is not None:
-            self.title.set_text(seen(grouped(shown(chart.title))))
+            self.title.set_text(grouped(shown(chart.title)))
             dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
-            hatched = self.tr(" Hatched: not looked at.") if np.isnan(chart.values).any() else ""
-            self.note.set_text(seen(grouped(chart.note) + dashed + hatched))
-            self.plot.show_chart(chart, found.sections if found is not None else ())
+            self.note.set_text(grouped(chart.note) + dashed)
+            self.plot.show_chart(chart)
             self.pages.setCurrentWidget(self.plot)
         else:
             self.plot.show_chart(None)
             self.pages.setCurrentIndex(2)
-        drawn = bool(shares) or chart is not None
-        self._make_room(drawn=drawn)
-        self.save.setEnabled(drawn)
+        self._make_room(drawn=bool(shares) or chart is not None)
         self.read_out.setText(self._hint())
         self._show_more(found)
 
@@ -371,7 +312,7 @@ class ChartPages(QWidget):
             self.more.setEnabled(not loading)
             self.more.setVisible(True)
         elif found is not None and found.cost:
-            self.more.setText(self.tr("{0} ({1})").format(found.more, size_text(found.cost)))
+            self.more.setText(self.tr("Read and count ({0})").format(size_text(found.cost)))
             self.more.setEnabled(True)
             self.more.setVisible(True)
         else:
@@ -401,7 +342,7 @@ class ChartPages(QWidget):
         if not found.cost:
             self._session.want_index()
             return
-        what = self.tr("Entropy of the whole file") if self.kind is ChartKind.ENTROPY else found.why.partition(":")[0]
+        what = found.why.partition(":")[0]
         mark = (self.kind, self._wanted.get(self.kind, ""))
 
         def go() -> None:
@@ -438,17 +379,3 @@ class ChartPages(QWidget):
     def _go_to_share(self, share: Share) -> None:
         if share.span is not None:
             self._session.select_span(share.span, self)
-
-    # --- saving ---
-
-    def as_csv(self) -> str:
-        found, chart = self.found, self.chart
-        if found is not None and found.shares:
-            return shares_csv(found.shares)
-        return chart_csv(chart) if chart is not None else ""
-
-    def ask_save(self) -> QFileDialog:
-        return ask_save(self, self.kind.value, self.as_csv(), self._session.say)
-
-    def ask_picture(self) -> QFileDialog:
-        return ask_picture(self.budget if self.chart is None else self.plot, self.kind.value, self._session.say)

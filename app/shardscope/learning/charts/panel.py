@@ -1,4 +1,4 @@
-"""The dock of charts: light until it is first shown; what draws is loaded then."""
+"""Dock of charts; pyqtgraph is imported when it is first shown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A chart drawn by pyqtgraph: bars, the line of what would be best, axes with units; bins are chosen by mouse and keys.
+"""Chart drawn by pyqtgraph: bars, the ideal as a line, axes with units; bins are chosen by mouse and keys.
 
-The only module that imports pyqtgraph, and it is imported when a chart is first shown.
+The only module that imports pyqtgraph.
 """
 
 from __future__ import annotations
@@ -12,31 +12,27 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import ArrayLike, NDArray
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QBrush, QKeyEvent, QMouseEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QKeyEvent, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
-from shardcore.model.section import Section
 from shardcore.teaching.charts.charts import AxisScale, Chart
 from shardscope.session.debounce import Debounce
-from shardscope.session.sections import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
 TICK_ROOM = 62
-"""Pixels that a number beside an axis takes."""
 
 DRAG = 4
 """Pixels that a press moves before it is a drag."""
 
-STRIP = 0.075
-"""Of the height of a chart along the file, for the strip of its sections."""
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
+    """Return positions on the axis; sizes by their logarithm to base 2, 0 at -1."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -50,12 +46,11 @@ def size_words(size: float) -> str:
 
 
 def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Return positions and texts of ticks, at most about `most`."""
     if high <= low or most < 1:
         return []
     if scale is AxisScale.SIZES:
         return _size_ticks(low, high, most)
-    if scale is AxisScale.OFFSETS:
-        return [(at, size_words(at) if at else "0") for at in _binary_steps(low, high, most)]
     return [(at, number_words(at)) for at in _decimal_steps(low, high, most)]
 
 
@@ -92,11 +87,6 @@ def _size_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     return found + [(float(at), size_words(2.0**at)) for at in range(first, floor(high + 1e-9) + 1, step)]
 
 
-def _binary_steps(low: float, high: float, most: int) -> list[float]:
-    step = 2.0 ** max(ceil(log2((high - low) / most)), 0)
-    return [step * n for n in range(ceil(low / step), floor(high / step) + 1)]
-
-
 def _decimal_steps(low: float, high: float, most: int) -> list[float]:
     rough = (high - low) / most
     ten = 10.0 ** floor(log10(rough))
@@ -117,7 +107,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(120, 90)
         self.chart: Chart | None = None
-        self.sections: tuple[Section, ...] = ()
         self.bins: tuple[int, int] = (-1, -1)
         self._edges = np.zeros(1)
         self._press = -1
@@ -142,8 +131,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     # --- drawing ---
 
-    def show_chart(self, chart: Chart | None, sections: tuple[Section, ...] = ()) -> None:
-        self.chart, self.sections, self.bins = chart, sections, (-1, -1)
+    def show_chart(self, chart: Chart | None) -> None:
+        self.chart, self.bins = chart, (-1, -1)
         if chart is not None:
             self.setAccessibleName(chart.title)
             self.setAccessibleDescription(chart.note)
@@ -162,7 +151,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._dress()
         self._bars(chart)
         self._ideal(chart)
-        self._strip()
         low, high = float(self._edges[0]), float(self._edges[-1])
         item.setXRange(low, high, padding=0.01)
         item.setYRange(0, self._top(), padding=0)
@@ -172,44 +160,23 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def _top(self) -> float:
         chart = self.chart
         assert chart is not None
-        known = chart.values[~np.isnan(chart.values)]
         ideal = float(chart.ideal.max(initial=0)) if chart.ideal is not None else 0.0
-        top = chart.most or max(float(known.max(initial=0)), ideal) * 1.06 or 1.0
-        return top / (1 - STRIP) if self.sections else top
+        return max(float(chart.values.max(initial=0)), ideal) * 1.06 or 1.0
 
     def _add(self, item: Any) -> None:
         self._items.append(item)
         self.getPlotItem().addItem(item)
 
-    def _fill(self, bars: dict[str, Any], role: SectionRole) -> None:
-        colours = theme.of(self)
-        for brush in colours.brushes(role):
-            self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(role))))
 
     def _bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
         gap = 1.2 / self._pixels_each()
-        known = ~np.isnan(chart.values)
-        colours = theme.of(self)
+        colours, mine = theme.of(self), chart.values > 0
         stops = np.where(wide, right - gap, right)
-        roles = self._roles(chart)
-        for role in dict.fromkeys(roles.tolist()):
-            mine = known & (roles == role) & (chart.values > 0)
-            if mine.any():
-                bars = {"x0": left[mine], "x1": stops[mine], "height": chart.values[mine]}
-                self._fill(bars, SectionRole(role))
-        if not known.all():
-            hatch = QBrush(colours.missing, Qt.BrushStyle.BDiagPattern)
-            height = np.full(int((~known).sum()), chart.most or self._top())
-            self._add(pg.BarGraphItem(x0=left[~known], x1=right[~known], height=height, brush=hatch, pen=None))
-
-    def _roles(self, chart: Chart) -> np.ndarray[Any, Any]:
-        if not self.sections or chart.scale is not AxisScale.OFFSETS:
-            return np.full(len(chart), SectionRole.DATA.value, object)
-        middles = ((chart.edges[:-1] + chart.edges[1:]) // 2).astype(np.int64).tolist()
-        found = [section_at(self.sections, at) for at in middles]
-        return np.array([(one.role if one is not None else SectionRole.UNKNOWN).value for one in found], object)
+        bars = {"x0": left[mine], "x1": stops[mine], "height": chart.values[mine]}
+        for brush in colours.brushes(SectionRole.DATA):
+            self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(SectionRole.DATA))))
 
     def _ideal(self, chart: Chart) -> None:
         if chart.ideal is None:
@@ -218,22 +185,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         pen.setCosmetic(True)
         self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
 
-    def _strip(self) -> None:
-        if not self.sections:
-            return
-        colours, top = theme.of(self), self._top()
-        low, high = top * (1 - STRIP * 0.86), top
-        for section in self.sections:
-            if not section.size:
-                continue
-            bar = {"x0": [section.start], "x1": [section.stop], "y0": [low], "y1": [high]}
-            self._fill(bar, section.role)
-            if section.size * self._pixels_each() > 14:
-                letter = pg.TextItem(theme.SECTION_LETTERS[section.role], colours.ink_on(colours.section(section.role)))
-                letter.setAnchor((0.5, 0.5))
-                letter.setFont(sized(self.font(), SMALL))
-                letter.setPos((section.start + section.stop) / 2, (low + high) / 2)
-                self._add(letter)
 
     def _pixels_each(self) -> float:
         span = float(self._edges[-1] - self._edges[0]) or 1.0
@@ -256,8 +207,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if chart is None or not len(chart):
             return
         across = chart_ticks(chart, max(int(view.width() / TICK_ROOM), 2))
-        up = ticks(AxisScale.LINEAR, 0.0, chart.most or self._top(), max(int(view.height() / 30), 2))
-        if not chart.most and not (known := chart.values[~np.isnan(chart.values)] % 1).any() and len(known):
+        up = ticks(AxisScale.LINEAR, 0.0, self._top(), max(int(view.height() / 30), 2))
+        if not (chart.values % 1).any():
             # There is no half of an object.
             up = [(at, text) for at, text in up if at == round(at)]
         self.getPlotItem().getAxis("bottom").setTicks([across])
@@ -277,6 +228,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
+        """Return the bin at a place of the widget, clamped to the first and last one."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)

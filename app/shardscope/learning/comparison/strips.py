@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from shardcore import SectionRole
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
-from shardcore.teaching.comparison.comparison import overhead_text
-from shardcore.teaching.comparison.measure import FormatRow
+from shardcore.teaching.comparison.measure import FormatRow, overhead_text
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.strip_paint import paint_ground, paint_letter, paint_swatch
@@ -22,8 +21,6 @@ _SIDE, _TOP = 10.0, 4.0
 _STRIP, _LEGEND, _SWATCH = 18.0, 26.0, 14.0
 _SPACE = 10.0
 """Pixels between a line of text, its strip and the next line."""
-_STALE = 0.6
-"""Opacity of a strip whose row is being computed again."""
 
 
 class WithTips(QWidget):
@@ -48,10 +45,9 @@ class Strips(WithTips):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.rows: tuple[FormatRow, ...] = ()
         self.current = ""
-        self._stale: Collection[str] = ()
 
-    def show_rows(self, rows: Sequence[FormatRow], stale: Collection[str] = ()) -> None:
-        self.rows, self._stale = tuple(rows), frozenset(stale)
+    def show_rows(self, rows: Sequence[FormatRow]) -> None:
+        self.rows = tuple(rows)
         self.setAccessibleDescription("; ".join(f"{row.format} {told(row)}" for row in self.rows))
         self.updateGeometry()
         self.update()
@@ -72,6 +68,7 @@ class Strips(WithTips):
 
     @property
     def scale(self) -> float:
+        """Pixels per byte: the largest format ends at the edge."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
@@ -112,7 +109,6 @@ class Strips(WithTips):
         painter.setPen(colours.error if row.error else colours.muted)
         text = painter.fontMetrics().elidedText(told(row), Qt.TextElideMode.ElideRight, int(line.width()))
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.setOpacity(_STALE if row.format in self._stale else 1.0)
         x = strip.left()
         for piece in row.pieces:
             # What is narrower than a pixel is a pixel: to scale it would not be there at all.
@@ -121,7 +117,6 @@ class Strips(WithTips):
             if body.width() > _SWATCH:
                 paint_letter(painter, colours, piece.role, body)
             x += piece.size * self.scale
-        painter.setOpacity(1.0)
 
     def _paint_legend(self, painter: QPainter, colours: theme.Palette, top: float) -> None:
         x = _SIDE
@@ -174,5 +169,4 @@ class Strips(WithTips):
 def told(row: FormatRow) -> str:
     if row.error or not row.pieces:
         return grouped(row.error) or "…"
-    dial = f" · {row.dial} {row.value}" if row.dial else ""
-    return f"{plural(row.size, 'byte')} · {overhead_text(row)}{dial}"
+    return f"{plural(row.size, 'byte')} · {overhead_text(row)}"

@@ -19,7 +19,6 @@ _SIDE, _GAP, _BAR = 10.0, 6.0, 16.0
 _TICKS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 500_000)
 _MOST_TICKS = 8
 _MOST_RANGES = 8
-"""Ranges of a round trip that a tool tip lists."""
 
 
 class LookupTimeline(WithTips):

@@ -1,1 +1,1 @@
-"""Drawings of the open file and of lookups: shown, played with, saved."""
+"""Drawings of the open file and of lookups, with their controls."""

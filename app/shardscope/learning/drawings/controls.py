@@ -103,7 +103,7 @@ _MOST = 2**31 - 1
 
 class Controls(QWidget):
     changed = Signal(str, object)
-    """A control, and its new value."""
+    """Carries a control and its new value."""
     reset_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:

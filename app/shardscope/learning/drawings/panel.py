@@ -1,4 +1,4 @@
-"""The drawings of what is open: one tab each, controls above, and the drawing, which follows the selection."""
+"""Panel of drawings: a tab per drawing, its controls, and the drawing, which follows the selection."""
 
 from __future__ import annotations
 
@@ -67,12 +67,7 @@ def ask_save(
 
     def save(path: str) -> None:
         try:
-            if path.lower().endswith(".png"):
-                fonts = Fonts()
-                if not image_of(placed(drawing, width, fonts.measure), "light", fonts).save(path):
-                    raise OSError(path)
-            else:
-                Path(path).write_text(text, encoding="utf-8")
+            Path(path).write_text(text, encoding="utf-8")
         except OSError:
             refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
             told(refused.format(path), True)
@@ -80,10 +75,11 @@ def ask_save(
             told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
     title = QCoreApplication.translate("Drawings", "Save drawing")
-    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg", "PNG (*.png)": "png"})
+    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
+    """Return the numbers of the items at the spans, of those the ones of the most similar size."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}
@@ -104,11 +100,8 @@ class DrawingPanel(QWidget):
     item_chosen = Signal(object)
     """The `Item` that was clicked, or chosen by the keyboard."""
     bytes_wanted = Signal()
-    """The user wants to see the bytes."""
     drawn = Signal()
-    """Another drawing is shown."""
     sketch_chosen = Signal(str)
-    """The user chose the sketch of that name."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -122,7 +115,6 @@ class DrawingPanel(QWidget):
         self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
-        self._whole: Drawing | None = None
         self.tabs = QTabBar()
         self.tabs.setObjectName("drawingTabs")
         self.tabs.setAccessibleName(self.tr("Drawings"))
@@ -135,7 +127,6 @@ class DrawingPanel(QWidget):
         self.notice.setContentsMargins(12, 4, 12, 4)
         self.notice.hide()
         self.view = DrawingView()
-        self.view.seen = session.secrets.text
         self.copy = self._action(self.tr("&Copy drawing"), self._copy)
         self.save = self._action(self.tr("&Save drawing…"), self._save)
         self.setFocusProxy(self.view)
@@ -160,7 +151,8 @@ class DrawingPanel(QWidget):
         self.view.dragged.connect(self._dragged)
         self.view.menu_wanted.connect(self._open_menu)
         WhileVisible(self._session.selection_changed, self, self._selected)
-        self._session.secrets.changed.connect(self._show_whole)
+        self._session.open_question.changed.connect(lambda: self.view.walk.hold(self._session.open_question.is_open))
+        self._session.notation_changed.connect(self._show_drawing)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
@@ -290,14 +282,12 @@ class DrawingPanel(QWidget):
             # Where a value has to be read, a control is there from the first drawing on.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
-        self._whole = drawing
-        self._show_whole()
+        self.drawing = drawing
+        self._show_drawing()
         self._point_out()
         self.drawn.emit()
 
-    def _show_whole(self) -> None:
-        whole, name = self._whole, self._drawn.name if self._drawn is not None else ""
-        self.drawing = self._session.secrets.now.drawing(whole, name) if whole is not None else None
+    def _show_drawing(self) -> None:
         self.view.show_drawing(self.drawing)
         self.light_spans(())
 

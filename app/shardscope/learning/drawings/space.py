@@ -1,11 +1,11 @@
-"""Request for a drawing, before there is one. No Qt widgets here: it is loaded at start."""
+"""Size of the area for drawings. No Qt widgets here: it is loaded at start."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 LEAST_WIDTH, LEAST_HEIGHT = 560, 260
-"""The room that a drawing has where the window gives it, in pixels."""
+"""Pixels of the area for drawings in the window."""
 
 
 @dataclass(frozen=True, slots=True)

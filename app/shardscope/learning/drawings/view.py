@@ -1,9 +1,9 @@
-"""The view of a drawing: zoom, mouse, keyboard, and what is highlighted in it."""
+"""View of a drawing: zoom, mouse, keyboard and highlights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -50,7 +50,7 @@ from shardscope.widgets.fonts import ZOOMS
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0
-"""Factor of the distance of an item that is not straight in the direction."""
+"""Weight of the distance aside when the arrow keys look for the next item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,6 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
     return min(found)[3] if found else current
 
 
-def _seen(picture: Picture, seen: Callable[[str], str]) -> Picture:
-    written = {one.text: seen(one.text) for one in picture.shapes if isinstance(one, Text)}
-    if all(text == told for text, told in written.items()):
-        return picture
-    shapes = [replace(one, text=written[one.text]) if isinstance(one, Text) else one for one in picture.shapes]
-    return replace(picture, shapes=tuple(shapes))
-
-
 def spoken(picture: Picture, stop: Stop) -> str:
     item = picture.items[stop.item]
     if stop.grip is not None:
@@ -104,7 +96,7 @@ def spoken(picture: Picture, stop: Stop) -> str:
 _LIT = 0.20
 _HOVER = 0.12
 _MOST_PIXELS = 24_000_000
-"""Of a picture that is kept; one that is larger is painted each time."""
+"""Limit of a cached picture; a larger one is painted each time."""
 
 
 class _Page(QGraphicsItem):
@@ -175,6 +167,7 @@ class HighlightLayer(_Page):
         self._stage: int | None = None
 
     def reach(self, stage: int | None, share: float) -> None:
+        """Show the stages up to one; None shows all."""
         self._stage = stage
         self.paper.reach(stage, share)
         self.update()
@@ -234,7 +227,7 @@ _PAGES = (
     *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
     *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
 )
-"""Widths and columns of pages that are tried for a drawing that fits its view."""
+"""Widths and columns that are tried to fit a drawing into its view."""
 _REACH = 4.0
 
 
@@ -259,15 +252,11 @@ class DrawingView(QGraphicsView):
     pointed = Signal(int)
     """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
     chosen = Signal(int)
-    """An item was clicked, or chosen by the keyboard."""
     activated = Signal(int)
-    """An item was double-clicked, or Enter was pressed on it."""
     dragged = Signal(str, int)
-    """A control, and how many units its handle was moved since the drag began."""
+    """Carries a control, and the units by which its handle was moved since the drag began."""
     drag_began = Signal(str)
-    """A handle was taken hold of."""
     menu_wanted = Signal(object)
-    """A place on the screen."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -279,7 +268,6 @@ class DrawingView(QGraphicsView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
         self.picture: Picture | None = None
-        self.seen: Callable[[str], str] = str
         self.zoom = 1.0
         self.fits = False
         self.least, self.scrolled, self.most = ZOOMS[0], 1.0, ZOOMS[-1]
@@ -331,7 +319,7 @@ class DrawingView(QGraphicsView):
             self._sheet.show_picture(None, colours_of("light"), self._fonts)
             return
         picture, scale = self._fitting(drawing) if self.fits else self._as_wide(drawing)
-        self.picture = _seen(picture, self.seen)
+        self.picture = picture
         self.resetTransform()
         self.scale(scale, scale)
         self._find_areas()
@@ -466,7 +454,7 @@ class DrawingView(QGraphicsView):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
             told = tip_of(self.picture, self.item_at(event.pos()))
-            QToolTip.showText(event.globalPos(), tip(self.seen(grouped(told))), self.viewport())
+            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
             return True
         if event.type() == QEvent.Type.Leave:
             self._point(NO_ITEM)
@@ -546,7 +534,7 @@ class DrawingView(QGraphicsView):
         self._say(stop)
 
     def _say(self, stop: Stop) -> None:
-        said = self.seen(spoken(self.picture, stop)) if self.picture is not None else ""
+        said = spoken(self.picture, stop) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return
         self.setAccessibleDescription(said)

@@ -1,4 +1,4 @@
-"""The walk of a drawing: its stages one after the other, moved along by time or by hand."""
+"""Walk through a drawing: its stages one after the other, by a timer or by hand."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FRAME_MILLISECONDS = 17
-"""Between two pictures: less than 60 a second."""
+"""Time between two frames: less than 60 frames per second."""
 
 ARRIVE_MILLISECONDS = 500.0
-"""In which what belongs to a stage appears, at normal speed."""
+"""Time in which a stage appears, at normal speed."""
 
 PAUSE_MILLISECONDS = 900.0
-"""Between two stages that are played, at normal speed."""
+"""Time between two stages, at normal speed."""
 
 
 class Walk(QObject):
+    """Current stage, and the share of it that has appeared, from 0 to 1."""
+
     changed = Signal()
-    """Another stage, another share of it, or played and paused."""
+    """The stage or its share changed, or playing started or stopped."""
 
     def __init__(self, seen: QWidget) -> None:
         super().__init__(seen)
@@ -29,6 +31,7 @@ class Walk(QObject):
         self.stage = 0
         self.share = 1.0
         self.playing = False
+        self.held = False
         self._waits = 0.0
         self._clock = QElapsedTimer()
         self.timer = QTimer(self)
@@ -48,9 +51,16 @@ class Walk(QObject):
     def begin(self, stages: tuple[str, ...]) -> None:
         if stages != self.stages:
             self.stages, self.playing = stages, False
-            self._set(len(stages), 1.0)
+            self._set(0 if self.held else len(stages), 1.0)
+
+    def hold(self, held: bool) -> None:
+        """Stay at the beginning, before the first stage; or show all stages again."""
+        if held != self.held:
+            self.held, self.playing = held, False
+            self._set(0 if held else len(self.stages), 1.0)
 
     def go(self, stage: int) -> None:
+        """Go to a stage; the next one appears gradually, unless motion is reduced."""
         stage = min(max(stage, 0), len(self.stages))
         moves = stage == self.stage + 1 and not motion.reduced()
         self._set(stage, 0.0 if moves else 1.0)
@@ -122,7 +132,7 @@ class WalkBar(QWidget):
 
     def _tell(self) -> None:
         walk = self._walk
-        self.setVisible(bool(walk.stages))
+        self.setVisible(bool(walk.stages) and not walk.held)
         self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
         self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
         self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))

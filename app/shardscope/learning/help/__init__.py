@@ -1,1 +1,1 @@
-"""Help beside the file: the page of its format, the words, the shortcuts, and what each part of the window is for."""
+"""Help beside the file: the page of its format, the glossary and the shortcuts."""

@@ -1,4 +1,4 @@
-"""The page of the format beside the file, and links both ways: a field of the page, and its bytes."""
+"""Page of the format beside the file, with links in both directions: from a row to its bytes and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows a page: Markdown with tables, in the colours of the theme. Nothing is fetched for it."""
+"""View of a page: Markdown with tables in the colours of the theme. No resource is loaded."""
 
 from __future__ import annotations
 

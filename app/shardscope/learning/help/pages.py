@@ -1,7 +1,6 @@
-"""The pages of `docs/`, made ready to be read beside a file: which rows are fields, and which words are explained.
+"""Pages of `docs/`, prepared for reading beside a file: rows of fields, and words of the glossary.
 
-The pages have one source, the files that are read here; fields and their sentences come from the layouts. A row of a
-page and a node of the tree belong together when they have the same sentence: both come from the same field.
+A row of a page and a node of the tree belong together when they have the same sentence: both come from one field.
 """
 
 from __future__ import annotations
@@ -16,22 +15,20 @@ from shardcore.model.node import Children
 from shardcore.teaching import assets
 
 GLOSSARY = "glossary"
-"""The name of the page of words."""
 
 BEST_FIT = 4
 
 MOST_NODES = 4000
-"""Nodes that are looked at for a field."""
+"""Nodes that are searched for a field."""
 
 _MOST_CHILDREN = 24
-"""Of a list that may be long, this many are looked at."""
 
 _LAYOUT = re.compile(r"<!-- layout: (.*?) -->")
 _ROW = re.compile(
     r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
 )
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
-"""Code and links, in which no term is looked up."""
+"""Code and links: no links to the glossary inside."""
 
 
 @dataclass(frozen=True, slots=True)

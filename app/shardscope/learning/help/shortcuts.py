@@ -1,4 +1,4 @@
-"""The dialog of shortcuts: read off the actions of the window when it opens, so that it cannot be out of date."""
+"""Dialog of shortcuts, read from the actions of the window when it opens."""
 
 from __future__ import annotations
 

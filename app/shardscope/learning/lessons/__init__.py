@@ -1,1 +1,1 @@
-"""Lessons: guided tours of a format that ask before they tell. `docs/writing-lessons.md` says how they are written."""
+"""Lessons: guided tours of a format that ask questions. `docs/writing-lessons.md` describes how to write one."""

@@ -1,4 +1,4 @@
-"""Files of lessons: notes for instructors, pages, and what lies beside a lesson; read and written in jobs."""
+"""Files of lessons: notes for instructors, exported pages, and links to files beside a lesson; all in jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _PICTURE = QSize(900, 640)
 
 
 _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGNORECASE)
-"""Declarations, and references to other files, in the text of an SVG."""
 
 
 class LessonFiles(QWidget):
@@ -128,6 +127,11 @@ class LessonFiles(QWidget):
 
 
 def _picture(path: Path) -> QImage:
+    """Decode a picture beside a lesson.
+
+    Raises:
+        UsageError: Over 4 MiB, an SVG that refers to other files, or no picture.
+    """
     if path.stat().st_size > _MOST_PICTURE:
         raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
     data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""All lessons, those of the open format first: what each is about, how long it takes, how far one has come."""
+"""List of lessons, those of the open format first, with duration and progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardscope.widgets import theme
 
 
 class LessonList(QScrollArea):
-    chosen = Signal(object, bool)
+    chosen = Signal(object)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,7 +40,7 @@ class LessonList(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(inside)
 
-    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
+    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
         self._clear()
         titles = {one.name: one.title for one in lessons}
         first = [lesson for lesson in lessons if lesson.format == format and format]
@@ -59,7 +59,7 @@ class LessonList(QScrollArea):
             for lesson in group:
                 card = self._card(lesson)
                 card.after = tuple(titles.get(need, need) for need in lesson.needs)
-                card.restate(uri if lesson in first else "")
+                card.restate(own_group=lesson in first)
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
@@ -79,7 +79,7 @@ class LessonList(QScrollArea):
             if card is not None:
                 card.deleteLater()
             card = self._made[lesson.name] = LessonCard(lesson, self._settings)
-            card.chosen.connect(lambda own: self.chosen.emit(lesson, own))
+            card.chosen.connect(lambda: self.chosen.emit(lesson))
         return card
 
     def show_missions(self) -> None:
@@ -91,7 +91,7 @@ class LessonList(QScrollArea):
 
 
 class LessonCard(QWidget):
-    chosen = Signal(bool)
+    chosen = Signal()
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, lesson: Lesson, settings: Settings) -> None:
@@ -101,35 +101,25 @@ class LessonCard(QWidget):
         self.setAccessibleDescription(shown(lesson.about))
         self.lesson = lesson
         self.after: tuple[str, ...] = ()
-        self._settings, self._uri = settings, ""
-        self._hover = False
+        self._settings, self._hover = settings, False
         self.title = Prose(bold=True)
         self.about = Prose()
         self.about.tell(lesson.about)
         self.state = Prose(tone="muted")
         self.start = QPushButton()
         self.start.setObjectName(f"start-{lesson.name}")
-        self.start.clicked.connect(lambda: self.chosen.emit(False))
-        self.own = QPushButton()
-        self.own.setToolTip(
-            self.tr("Walk through the lesson on the file that is open; steps that do not fit are left out")
-        )
-        self.own.setObjectName(f"own-{lesson.name}")
-        self.own.clicked.connect(lambda: self.chosen.emit(True))
+        self.start.clicked.connect(self.chosen)
         self.again = QToolButton()
         self.again.setText(self.tr("↺"))
         self.again.setObjectName(f"again-{lesson.name}")
         self.again.setAutoRaise(True)
         self.again.setAccessibleName(self.tr("Forget how far you came: {0}").format(lesson.title))
-        self.again.setToolTip(
-            self.tr("Forget how far you came, here and on other files, so that it begins at its first step")
-        )
+        self.again.setToolTip(self.tr("Begin at the first step again"))
         self.again.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
         row.addWidget(self.again)
-        row.addWidget(self.own)
         row.addWidget(self.start)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 10, 12, 10)
@@ -139,40 +129,27 @@ class LessonCard(QWidget):
         column.addWidget(self.state)
         column.addLayout(row)
 
-    def restate(self, uri: str) -> None:
-        self._uri = uri
-        # Over its own group stands which format it is about.
-        about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not uri else ""
+    def restate(self, *, own_group: bool) -> None:
+        """Write the title, with the format unless the heading of the group names it."""
+        # The heading of its own group names the format.
+        about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
         self.title.tell(f"{about}{self.lesson.title}")
-        self.own.setVisible(bool(uri) and self.lesson.steps[0].fresh is None)
         self.tell()
 
     def tell(self) -> None:
-        step, here = self._steps()
-        self.state.tell(self._state(step, here))
+        step = self._settings.lesson_step(self.lesson.name)
+        self.state.tell(self._state(step))
         self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
         self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
-        self.own.setText(self.tr("Go on with this file") if here > 0 else self.tr("On this file"))
-        self.own.setAccessibleName(f"{self.own.text()}: {self.lesson.title}")
-        name = self.lesson.name
-        begun = max(step, here) > 0 or self._settings.is_lesson_done(name) or bool(self._settings.lesson_shown(name))
-        self.again.setVisible(begun)
+        self.again.setVisible(step > 0 or self._settings.is_lesson_done(self.lesson.name))
 
-    def _steps(self) -> tuple[int, int]:
-        name = self.lesson.name
-        return self._settings.lesson_step(name), self._settings.lesson_step(name, self._uri) if self._uri else -1
-
-    def _state(self, step: int, here: int) -> str:
+    def _state(self, step: int) -> str:
         steps = plural(len(self.lesson.steps), "step")
         said = []
         if self._settings.is_lesson_done(self.lesson.name):
             said.append(self.tr("✓ done"))
-        if given := self._settings.lesson_shown(self.lesson.name):
-            said.append(self.tr("{0} shown").format(len(given)))
         if step > 0:
             said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
-        if here > 0:
-            said.append(self.tr("on this file at step {0}").format(here + 1))
         if not said:
             after = self.tr(" · after: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
             return self.tr("{0} · {1} min").format(steps, self.lesson.minutes) + after

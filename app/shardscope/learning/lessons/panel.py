@@ -1,4 +1,4 @@
-"""The panel of lessons: all of them, or the one that is walked through."""
+"""Panel of lessons: the list, or the current lesson."""
 
 from __future__ import annotations
 
@@ -36,14 +36,12 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import px
 
 LOW = 260
-"""Below this height margins are narrow."""
 
 
 class LessonPanel(QWidget):
     begun = Signal()
-    """A lesson of the list begins, or goes on: not a text that is tried."""
+    """A lesson of the list starts or continues."""
     reload_wanted = Signal()
-    """The text that is tried is to be read again."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,16 +101,14 @@ class LessonPanel(QWidget):
         if self.player.lesson is None:
             self._listed = True
             shard = self._session.shard
-            open_now = self._session.request.uri if shard is not None else ""
-            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions())
 
-    def begin(self, lesson: Lesson, *, own: bool = False) -> None:
-        step = self._settings.lesson_step(lesson.name, self._session.request.uri if own else "")
+    def begin(self, lesson: Lesson) -> None:
         self.begun.emit()
-        self.player.start(lesson, own=own, step=max(step, 0))
+        self.player.start(lesson, step=max(self._settings.lesson_step(lesson.name), 0))
 
-    def _chosen(self, lesson: Lesson, own: bool) -> None:
-        self.begin(lesson, own=own)
+    def _chosen(self, lesson: Lesson) -> None:
+        self.begin(lesson)
         # The button that began it is gone: the keyboard stays here.
         self.setFocus()
         self._keyboard = True
@@ -126,8 +122,6 @@ class LessonPanel(QWidget):
         self.bar.setAccessibleName(self.tr("Progress of the lesson"))
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(4)
-        self.skipped = Prose(tone="muted")
-        self.skipped.setObjectName("lessonSkipped")
         self.heading = Prose(bold=True, large=True)
         self.text = Prose()
         self.text.setObjectName("lessonText")
@@ -143,9 +137,9 @@ class LessonPanel(QWidget):
         inside = QWidget()
         body = self._body = QVBoxLayout(inside)
         body.setSpacing(12)
-        for widget in (self.skipped, self.heading, self.text, self.trouble, self.question):
+        for widget in (self.heading, self.text, self.trouble, self.question):
             body.addWidget(widget)
-        body.insertWidget(4, self.on, 0, Qt.AlignmentFlag.AlignLeft)
+        body.insertWidget(3, self.on, 0, Qt.AlignmentFlag.AlignLeft)
         body.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("lessonScroll")
@@ -204,6 +198,7 @@ class LessonPanel(QWidget):
         self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
         self.hint = self._button(self.tr("Hint"), "lessonHint", self.player.hint)
         self.show_me = self._button(self.tr("Show me"), "lessonShowMe", self.player.show_answer)
+        self.another = self._button(self.tr("Another file"), "lessonAnother", self.player.another_file)
         self.next = self._button(self.tr("Next"), "lessonNext", self._on)
         self._key("Ctrl+PgDown", self.next)
         self._key("Ctrl+PgUp", self.back)
@@ -212,6 +207,7 @@ class LessonPanel(QWidget):
         for button in (self.back, self.hint, self.show_me):
             row.addWidget(button)
         row.addStretch(1)
+        row.addWidget(self.another)
         row.addWidget(self.next)
         return row
 
@@ -291,7 +287,6 @@ class LessonPanel(QWidget):
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
             self._asked = None
-            self.question.calculator.offer(None)
             self._list_again()
             if held and left:
                 self.setFocus()
@@ -306,23 +301,20 @@ class LessonPanel(QWidget):
         waiting = stage is None and not player.trouble and not player.astray
         self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
         self.trouble.tell(self._trouble(lesson))
-        self.skipped.tell(self._skipped())
         self.on.setVisible(bool(player.astray))
         self.next.setEnabled(player.solved)
         self._tell_question()
         if held and player.solved and player.verdict is not None:
             self.next.setFocus()
         self.back.setEnabled(player.number > 0)
+        self.another.setVisible(player.can_repeat and player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
     def _tell_counter(self) -> None:
         player = self.player
         if player.lesson is None:
             return
-        told = self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps))
-        if player.shown_count:
-            told += self.tr(" · {0} shown").format(player.shown_count)
-        self.counter.tell(told)
+        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
 
     def _tell_titles(self) -> None:
         lesson = self.player.lesson
@@ -354,9 +346,6 @@ class LessonPanel(QWidget):
             return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
-    def _skipped(self) -> str:
-        titles = " · ".join(map(escaped, self.player.skipped))
-        return self.tr("Left out here, as only the lesson's sample has it: {0}.").format(titles) if titles else ""
 
     def _tell_question(self) -> None:
         player = self.player
@@ -370,7 +359,6 @@ class LessonPanel(QWidget):
         if self._asked is not player.stage:
             self._asked = player.stage
             self.question.ask(question)
-            self.question.calculator.offer(player.stage.scene.calculator if player.stage is not None else None)
             self.area.verticalScrollBar().setValue(0)
             held, self._keyboard = self._keyboard or self.hasFocus(), False
             if held:

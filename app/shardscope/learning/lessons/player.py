@@ -1,4 +1,4 @@
-"""Plays a lesson on what is open: goes from step to step, shows what they show, and judges answers."""
+"""Player of a lesson: opens its files, shows its steps, and judges answers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from tempfile import TemporaryDirectory, mkdtemp
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
-from shardcore.model.number_words import plural
-from shardcore.sources.patched import Change
 from shardcore.sources.read_purpose import at_most
 from shardcore.teaching import assets
-from shardcore.teaching.build import building_options
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, Show, built_before, bytes_at
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.library import sample_key
-from shardcore.teaching.lessons.secrets import NOTHING, Secrets, secrets_of
-from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, past_sample, staged
-from shardscope.learning.sandbox.new_bytes import new_bytes
+from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
@@ -33,18 +28,19 @@ from shardscope.startup.settings import Settings
 
 
 class LessonPlayer(QObject):
+    """State of the current lesson.
+
+    `astray` is the name of another file that the user opened meanwhile; `trouble` is why a step cannot be shown.
+    """
+
     changed = Signal()
-    """Anything of the above is another."""
+    """The step, its file, or its verdict changed."""
     wanted = Signal(object)
-    """A `StepTarget` that the window must do: a drawing, a panel; a drawing without a name is to go."""
+    """Carries a `StepTarget` to show: a drawing or a panel; a drawing without a name hides the drawings."""
     began = Signal()
-    """A lesson begins, after none."""
+    """A lesson starts, with none before it."""
     left = Signal()
-    """A lesson ended."""
     finished = Signal()
-    """The last step was done."""
-    built = Signal(object, bytes)
-    """Bytes that are to be written into the sandbox, and at which offset; None for after the last one."""
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
         super().__init__(session)
@@ -60,10 +56,6 @@ class LessonPlayer(QObject):
         self.astray = ""
         self.trying = False
         self.chosen: Selection | Given | None = None
-        self.skipped: tuple[str, ...] = ()
-        self._given: set[int] = set()
-        self._own = ""
-        self._appended = False
         self._document = session.document
         self._before: OpenRequest | None = None
         self._selected_before: Span | None = None
@@ -75,29 +67,24 @@ class LessonPlayer(QObject):
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
-        self._asked: Secrets = NOTHING
-        self.changed.connect(self._hide)
+        self.changed.connect(self._tell_question)
 
     # --- going ---
 
-    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
+    def start(self, lesson: Lesson, *, step: int = 0, trying: bool = False) -> None:
+        """Start a lesson; `trying` reloads it when its text changes, and keeps no progress."""
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
-        if own and self.lesson is not None and not self.astray:
-            own = False  # what is open is the file of another lesson
         first = self.lesson is None
         self._end()
         self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
         if first:
             self.began.emit()
-        self._own = self._session.request.uri if own else ""
-        before_now = self._settings.lesson_shown(lesson.name) if self._is_kept else ()
-        self._given = {number for number in before_now if number < len(lesson.steps)}
-        self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
+        """Replace the text of a lesson that is tried; fresh files whose line is the same are kept."""
         before = self.lesson
         if before is None or not self.trying:
             return
@@ -107,7 +94,7 @@ class LessonPlayer(QObject):
             for at, place in self._made.items()
             if at < len(steps) and steps[at].fresh == before.steps[at].fresh
         }
-        if lesson.key != before.key or lesson.own_keys != before.own_keys:
+        if lesson.key != before.key:
             self._keys = {}
         self.lesson = lesson
         if not self.astray:
@@ -150,6 +137,7 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
+        """Return the request that opens what was open before the lesson; None where nothing has to change."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or (now.sandbox and not is_fresh(now.uri)):
             return None
@@ -164,13 +152,10 @@ class LessonPlayer(QObject):
         lesson = self.lesson
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
-        self.skipped = ()
-        if self._own and not self.trying:  # who tries a text sees every step of it
-            number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
         self.number = number
         self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
         if self._is_kept:
-            self._settings.set_lesson_step(lesson.name, number, self._own)
+            self._settings.set_lesson_step(lesson.name, number)
         self.changed.emit()
         place = self._place(lesson, number)
         if place is None:
@@ -195,24 +180,22 @@ class LessonPlayer(QObject):
     def finish(self) -> None:
         self.finished.emit()
         if self.lesson is not None and self._is_kept:
-            if not self._given:
-                self._settings.set_lesson_done(self.lesson.name)
-            else:
-                count = plural(len(self._given), "answer was", "answers were")
-                words = self.tr("{0} shown: the lesson is done once you answer. It continues at step {1}.")
-                self._session.message.emit(words.format(count, min(self._given) + 1))
-            self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
+            self._settings.set_lesson_done(self.lesson.name)
+            self._settings.set_lesson_step(self.lesson.name, 0)
         self.leave()
 
     @property
     def _is_kept(self) -> bool:
         return not self.trying and self.lesson is not None
 
-    def _hide(self) -> None:
+    def _tell_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
-            return  # what the next step asks is hidden as soon as it is known
-        open_now = self.lesson is not None and self.stage is not None and not self.astray and not self.solved
-        self._session.secrets.hide(self._asked if open_now else NOTHING)
+            return  # the next step is on its way; it may ask something, too
+        stage = None if self.astray or self.solved else self.stage
+        if stage is None:
+            self._session.open_question.ask(is_open=False)
+        else:
+            self._session.open_question.ask(is_open=stage.waits, last_step=stage.last_step)
 
     # --- answering ---
 
@@ -220,26 +203,15 @@ class LessonPlayer(QObject):
         stage = self.stage
         if stage is None or stage.question is None:
             return
-        if stage.question.kind is Answer.BYTES:
-            self._append(given.text)
-            return
-        question, scene, own = stage.question, stage.scene, not self.solved
+        question, scene = stage.question, stage.scene
         self._session.ask(
             lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._judge(stage, verdict, own=own),
+            lambda verdict: self._judge(stage, verdict),
             failed=self._failed,
             key=("lesson", self),
             priority=JobPriority.SCREEN,
         )
 
-    def _append(self, text: str) -> None:
-        try:
-            data = new_bytes(text, text=False)
-        except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
-            return
-        self._appended = True
-        self.built.emit(None, data)
 
     def hint(self) -> None:
         if self.stage is not None and self.stage.question is not None:
@@ -260,28 +232,17 @@ class LessonPlayer(QObject):
             given, verdict = found
             if given.span is not None:
                 self._session.select_span(given.span, self)
-            elif question.kind is Answer.BYTES and (built := bytes_at(given.text)) is not None:
-                self.built.emit(*built)
             elif question.kind is Answer.ITEM:
                 self.wanted.emit(StepTarget(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
-            self._given.add(stage.number)
-            self._remember_shown()
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
 
-    def _remember_shown(self) -> None:
-        if self.lesson is not None and self._is_kept:
-            self._settings.set_lesson_shown(self.lesson.name, self._given)
-
-    @property
-    def shown_count(self) -> int:
-        return len(self._given)
 
     shown_answer = Signal(object)
-    """The `Given` that is the answer, when it is requested to be shown it."""
+    """Carries the right `Given`, after *Show me*."""
 
     def choose(self, given: Given) -> None:
         if not self.solved:
@@ -302,12 +263,9 @@ class LessonPlayer(QObject):
             self.chosen, self.verdict = selection, None
             self.changed.emit()
 
-    def _judge(self, stage: LessonStage, verdict: AnswerVerdict, *, own: bool = False) -> None:
+    def _judge(self, stage: LessonStage, verdict: AnswerVerdict) -> None:
         if self.stage is stage:
             self.verdict = verdict
-            if own and verdict.right and stage.number in self._given:
-                self._given.discard(stage.number)
-                self._remember_shown()
             self.changed.emit()
             if verdict.right:
                 self._walk_for(stage.revealed, stage)
@@ -317,17 +275,31 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
+        """Return the number of the step whose fresh file is open at a step; None for the sample."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
+        """Return the path of the file of a step; None where it has to be packed first."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
-        if self._own or not lesson.sample:
-            return self._own or self._session.request.uri
-        return self._sample(lesson)
+        return self._sample(lesson) if lesson.sample else self._session.request.uri
 
     def _sample(self, lesson: Lesson) -> str:
         return str(assets.resources() / "samples" / lesson.sample)
+
+    @property
+    def can_repeat(self) -> bool:
+        """True at the last step if it asks about a fresh file."""
+        return self.lesson is not None and self.last and self._fresh_at(self.lesson, self.number) is not None
+
+    def another_file(self) -> None:
+        """Pack another file, and go to the first step that asks about it."""
+        if self.lesson is None or not self.can_repeat:
+            return
+        at = self._fresh_at(self.lesson, self.number)
+        assert at is not None
+        self._made.pop(at, None)
+        self.go(at)
 
     def _make(self, lesson: Lesson, number: int) -> None:
         at = self._fresh_at(lesson, number)
@@ -367,14 +339,7 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _request(self, place: str) -> OpenRequest:
-        lesson = self.lesson
-        at = self._fresh_at(lesson, self.number) if lesson is not None else None
-        fresh = lesson.steps[at].fresh if lesson is not None and at is not None else None
-        if lesson is None or fresh is None or fresh.objects:
-            return OpenRequest(place)
-        built = tuple(Change.overwrite(offset, data) for offset, data in built_before(lesson, self.number))
-        options = building_options(fresh.format)
-        return OpenRequest(place, format=fresh.format, options=options, sandbox=True, changes=built)
+        return OpenRequest(place)
 
     def _opened(self, *_: object) -> None:
         self._clean()
@@ -407,25 +372,23 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
+        """Fill in a step in a job; `again`: the same file was opened with other bytes, and the selection stays."""
         uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
         known = self._keys.get(uri, "")
-        own = bool(self._own) and fresh is None
-        if not known and not self._own and fresh is None:
+        if not known and fresh is None:
             known = sample_key(lesson)
 
-        def work(shard: Shard, _: Job) -> tuple[LessonStage, Secrets]:
+        def work(shard: Shard, _: Job) -> LessonStage:
             with at_most(MOST_INDEX):
                 key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
-                stage = staged(lesson, number, shard, key, own=own)
-                return stage, secrets_of(stage)
+                return staged(lesson, number, shard, key)
 
-        def take(found: tuple[LessonStage, Secrets]) -> None:
+        def take(stage: LessonStage) -> None:
             if self.lesson is not lesson or self.number != number:
                 return
-            stage, self._asked = found
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
-            self._hide()
+            self._tell_question()
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
@@ -433,8 +396,6 @@ class LessonPlayer(QObject):
             for shown in () if again else stage.shown:
                 self._show(shown, stage)
             self.changed.emit()
-            if again and stage.question is not None and stage.question.kind is Answer.BYTES:
-                self._judge_built(stage)
 
         def failed(error: BaseException) -> None:
             if self.lesson is lesson and self.number == number:
@@ -442,22 +403,6 @@ class LessonPlayer(QObject):
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
-    def _judge_built(self, stage: LessonStage) -> None:
-        question, own, answered = stage.question, stage.number not in self._given, self._appended
-        self._appended = False
-        assert question is not None
-
-        def take(verdict: AnswerVerdict) -> None:
-            if verdict.right or answered:
-                self._judge(stage, replace(verdict, shown=verdict.right and not own), own=own)
-
-        self._session.ask(
-            lambda shard, _: judged(question, Given(), stage.scene),
-            take,
-            failed=self._failed,
-            key=("lesson", self),
-            priority=JobPriority.SCREEN,
-        )
 
     def _prepare(self, stage: LessonStage) -> None:
         if not any(shown.kind is Show.DRAWING for shown in stage.shown):

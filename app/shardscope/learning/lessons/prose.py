@@ -15,7 +15,7 @@ from shardscope.widgets.plain_text import without_resources
 _LEAST = 60
 
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
-"""A sign between two names of one or two letters: a formula is broken over lines at another place."""
+"""Operator between two names of one or two letters: no line break there."""
 
 _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -36,6 +36,7 @@ class Prose(QLabel):
         self._dress()
 
     def tell(self, text: str) -> None:
+        """Show Markdown, hidden where it is empty; no resource is loaded."""
         text = without_resources(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
-    QApplication,
     QButtonGroup,
     QHBoxLayout,
     QLineEdit,
@@ -20,7 +19,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given
 from shardcore.teaching.lessons.lesson import Answer, Question
-from shardscope.learning.lessons.calculator_field import CalculatorField
 from shardscope.learning.lessons.prose import Prose
 from shardscope.session.selection import Selection
 from shardscope.session.words import offset_words
@@ -31,7 +29,7 @@ from shardscope.widgets.elided import Elided
 class QuestionBox(QWidget):
     given = Signal(object)
     picked = Signal(object)
-    """A choice was selected, not judged yet."""
+    """A choice was selected; *Check* judges it."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -55,7 +53,6 @@ class QuestionBox(QWidget):
         self.verdict.setObjectName("lessonVerdict")
         self.hints = Prose(tone="muted")
         self.hints.setObjectName("lessonHints")
-        self.calculator = CalculatorField()
         self._typing = QWidget()
         row = QHBoxLayout(self._typing)
         row.setContentsMargins(0, 0, 0, 0)
@@ -73,7 +70,7 @@ class QuestionBox(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(10)
-        for widget in (self.prompt, self.where, self._choices, self._typing, self.calculator, self.hints, self.verdict):
+        for widget in (self.prompt, self.where, self._choices, self._typing, self.hints, self.verdict):
             column.addWidget(widget)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
@@ -85,13 +82,9 @@ class QuestionBox(QWidget):
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
                 Answer.MENDED: self.tr("*Check* looks at the open bytes, those of the sandbox above all."),
-                Answer.BYTES: self.tr("In hexadecimal. *Undo* above the bytes takes them back."),
             }.get(question.kind, "")
         )
-        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT, Answer.BYTES))
-        builds = question.kind is Answer.BYTES
-        self.check.setText(self.tr("Append") if builds else self.tr("Check"))
-        self.field.setPlaceholderText(self.tr("new bytes: de ad be ef") if builds else "")
+        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
         self.selected.setVisible(question.kind in (Answer.NODE, Answer.ITEM))
         self.choose(None)
         self.field.clear()
@@ -100,6 +93,7 @@ class QuestionBox(QWidget):
         self.give_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
+        """Show the selected answer; it is judged by *Check* only."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
@@ -149,14 +143,13 @@ class QuestionBox(QWidget):
             self._group.buttons()[0].setFocus()
 
     def _is_typed(self) -> bool:
-        return self._kind in (Answer.NUMBER, Answer.TEXT, Answer.BYTES)
+        return self._kind in (Answer.NUMBER, Answer.TEXT)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        typing = isinstance(QApplication.focusWidget(), QLineEdit)  # the field and the calculator take it by themselves
-        calculates = typing and not self.field.hasFocus()
-        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (self._right and not calculates):
+        # The field takes Return by itself.
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self._right:
             super().keyPressEvent(event)
-        elif not event.isAutoRepeat() and not typing:
+        elif not event.isAutoRepeat() and not self.field.hasFocus():
             self._typed()
 
     def _typed(self) -> None:

@@ -1,4 +1,4 @@
-"""The text of a lesson that somebody is writing: read, watched, and read again when it changes."""
+"""Text of a lesson that is being written: read again when the file changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 
 SOON_MILLISECONDS = 100
-"""An editor writes in several pieces, or puts another file in place of the old one: that is one change."""
+"""Several writes of an editor, or a replaced file, count as one change."""
 
 
 class LessonTrial(QObject):
     read = Signal(object)
-    """The `Lesson` that the file holds now."""
     refused = Signal(str)
     """Error of a file that is no valid lesson, with its line."""
 

@@ -1,1 +1,1 @@
-"""Breaking what is open safely: changes in memory, what notices them, and what can be saved."""
+"""Sandbox: changes in memory, the checks that detect them, and copies."""

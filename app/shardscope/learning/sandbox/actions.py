@@ -15,7 +15,6 @@ from shardscope.widgets.plain_text import tip
 
 class SandboxActions(QObject):
     leave_wanted = Signal()
-    """The sandbox is to be left."""
 
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)
@@ -25,7 +24,6 @@ class SandboxActions(QObject):
         self.switch.setCheckable(True)
         self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F", None)
         self.bits = [self._action(self.tr("Flip bit &{0}").format(n), "", partial(sandbox.flip, n)) for n in range(8)]
-        self.overwrite = self._action(self.tr("&Overwrite…"), "Ctrl+Alt+O", None)
         self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
         self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", sandbox.cut_rest)
         self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
@@ -33,17 +31,13 @@ class SandboxActions(QObject):
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
         self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S", None)
         self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E", None)
-        self.new = self._action(self.tr("New &empty file in the sandbox…"), "", None)
-        self.new.setObjectName("newEmptyFile")
-        self.new.setToolTip(tip(self.tr("Build a file byte by byte; what is missing next is shown")))
         self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M", None)
         sandbox.changed.connect(self.update)
         self.update()
 
     @property
     def inside(self) -> list[QAction]:
-        changing = [self.to_bits, self.overwrite, self.cut, self.cut_rest]
-        return [*changing, self.undo, self.redo, self.start_over, self.save]
+        return [self.to_bits, self.cut, self.cut_rest, self.undo, self.redo, self.start_over, self.save]
 
     def _action(self, text: str, keys: str, act: Callable[[], object] | None) -> QAction:
         action = QAction(text, self)

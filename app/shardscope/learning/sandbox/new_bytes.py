@@ -6,10 +6,15 @@ from shardcore import UsageError
 from shardcore.model.text import short
 
 MOST_TYPED = 1 << 20
-"""Bytes that can be typed, or pasted, at once."""
+"""Bytes that can be pasted at once."""
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
+    """Parse typed bytes, hex (blanks, commas and 0x allowed) or text as UTF-8.
+
+    Raises:
+        UsageError: No hex, nothing, or over `MOST_TYPED` bytes.
+    """
     if len(typed) > 4 * MOST_TYPED:
         raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
     if text:

@@ -1,8 +1,6 @@
-"""Report on the changes of a sandbox, as a tree: checks, objects and other readers."""
+"""Report on the changes of a sandbox, as a tree: checks and objects."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
@@ -15,26 +13,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Finding, Severity, Span
+from shardcore import Severity, Span
 from shardcore.model.number_words import plural
-from shardcore.model.other_readers import Peer, ReaderAnswer
 from shardcore.model.text import shown, without_marks
-from shardcore.teaching.impact import ChangedObject, Fate, Impact, ImpactCheck
+from shardcore.teaching.impact import ChangedObject, Fate, Impact
 from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets.plain_text import tip
 
 MOST_LINES = 200
-"""Objects, and findings of one check, that are listed; of more, how many there are."""
-
-FEW = 3
-"""Up to so many findings of one code stand by themselves."""
+"""Objects, and findings per check, that are listed; the rest is counted."""
 
 _PLACE = int(Qt.ItemDataRole.UserRole)
 _KEY = _PLACE + 1
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
-_ANSWERS = {ReaderAnswer.WRONG: "✖", ReaderAnswer.CRASHES: "✖", ReaderAnswer.IGNORES: "▲", ReaderAnswer.REFUSES: "✓"}
-_WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED, Fate.MENDED)
 
 
 class _Wrapped(QStyledItemDelegate):
@@ -73,15 +65,10 @@ class ReportTree(QTreeWidget):
         self.itemActivated.connect(self._chosen)
         self.itemClicked.connect(self._chosen)
 
-    def show_impact(self, impact: Impact, peers: Sequence[Peer]) -> None:
+    def show_impact(self, impact: Impact) -> None:
         self.clear()
         self._checks(impact)
         self._objects(impact)
-        if peers:
-            top = self._top(self.tr("Other readers"), "")
-            for peer in peers:
-                answer = peer.answer.value
-                self._line(top, f"{_ANSWERS[peer.answer]} {peer.name}", f"{answer}. {peer.says}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -89,83 +76,43 @@ class ReportTree(QTreeWidget):
             self.scheduleDelayedItemsLayout()
 
     def _checks(self, impact: Impact) -> None:
-        noticed = [check for check in impact.checks if check.notices]
-        notes = sum(len(check.new) for check in impact.checks)
-        if noticed:
-            words = ", ".join(check.name for check in noticed)
-        elif notes:
-            words = self.tr("no check; {0}").format(plural(notes, "new note"))
-        else:
-            words = self.tr("no check")
-        top = self._top(self.tr("Detected by"), words)
+        noticed = [check.name for check in impact.checks if check.notices]
+        top = self._top(self.tr("Detected by"), ", ".join(noticed) or self.tr("no check"))
         for check in impact.checks:
-            self._check(top, check)
-        if impact.gone:
-            line = self._line(top, self.tr("○ no longer found"), plural(len(impact.gone), "finding"))
-            for finding in impact.gone[:MOST_LINES]:
-                self._line(line, finding.code, finding.message)
-
-    def _check(self, top: QTreeWidgetItem, check: ImpactCheck) -> None:
-        title = self.tr("opening the file") if check.name == "opening" else self.tr("verify {0}").format(check.name)
-        if check.error:
-            line = self._line(top, f"✖ {title}", check.error)
-        elif check.new:
-            what = "new finding" if check.notices else "new note"
-            line = self._line(top, f"{'✖' if check.notices else '●'} {title}", plural(len(check.new), what))
-        else:
-            line = self._line(top, f"○ {title}", self.tr("nothing new"))
-        by_code: dict[str, list[Finding]] = {}
-        for finding in check.new:
-            by_code.setdefault(finding.code, []).append(finding)
-        for code, found in by_code.items():
-            inner = line
-            if len(found) > FEW:
-                inner = self._line(line, f"{_SIGNS[found[0].severity]} {code}", plural(len(found), "finding"))
-            for finding in found[:MOST_LINES]:
-                one = self._line(inner, _SIGNS[finding.severity], finding.message)
+            title = self.tr("opening the file") if check.name == "opening" else self.tr("verify {0}").format(check.name)
+            words = check.error or (plural(len(check.new), "new finding") if check.new else self.tr("nothing new"))
+            line = self._line(top, f"{'✖' if check.notices else '○'} {title}", words)
+            for finding in check.new[:MOST_LINES]:
+                one = self._line(line, _SIGNS[finding.severity], finding.message)
                 one.setToolTip(0, tip(f"{finding.code}\n{grouped(finding.message)}"))
                 one.setData(0, _PLACE, finding.span)
-            self._more(inner, len(found))
-        line.setExpanded(check.notices)
+            self._more(line, len(check.new))
+            line.setExpanded(check.notices)
 
     def _objects(self, impact: Impact) -> None:
-        same = impact.counts.get(Fate.SAME, 0)
-        before = self.tr("{0} as before").format(f"{same:,}")
-        if impact.unreadable:
-            before += self.tr(", {0} of them not readable").format(f"{impact.unreadable:,}")
-        top = self._top(self.tr("Objects"), before)
+        top = self._top(self.tr("Objects"), self.tr("{0} as before").format(f"{impact.counts.get(Fate.SAME, 0):,}"))
         titles = {
-            Fate.WRONG: self.tr("● other bytes than before") if impact.gone else self.tr("✖ wrong bytes"),
+            Fate.WRONG: self.tr("✖ other bytes than before"),
             Fate.LOST: self.tr("▲ lost: the key is not found"),
             Fate.REFUSED: self.tr("✓ refused with an error"),
             Fate.MENDED: self.tr("✓ returned again, which they were not"),
         }
-        for fate in _WORST:
+        for fate, title in titles.items():
             found = [one for one in impact.objects if one.fate is fate]
             if not found:
                 continue
-            silent = sum(not one.noticed for one in found) if fate is Fate.WRONG else 0
-            words = plural(len(found), "object")
-            if silent and not impact.gone:
-                words = self.tr("{0}, {1} of them not detected").format(words, f"{silent:,}")
-            line = self._line(top, titles[fate], words)
+            line = self._line(top, title, plural(len(found), "object"))
             for one in found[:MOST_LINES]:
-                self._object(line, one, better=bool(impact.gone))
+                self._object(line, one)
             self._more(line, len(found))
             line.setExpanded(fate is Fate.WRONG)
-        if impact.appeared:
-            count = len(impact.appeared) + impact.more_appeared
-            line = self._line(top, self.tr("● keys that were not there"), plural(count, "key"))
-            for key in impact.appeared:
-                self._line(line, cut_middle(shown(key), 40), "").setData(0, _KEY, key)
         if impact.left_out:
             self._line(top, self.tr("● not compared"), plural(impact.left_out, "object"))
 
-    def _object(self, line: QTreeWidgetItem, one: ChangedObject, *, better: bool) -> None:
+    def _object(self, line: QTreeWidgetItem, one: ChangedObject) -> None:
         words = one.why
-        if one.fate is Fate.WRONG and not better:
-            who = ", ".join(one.noticed) or self.tr("not detected")
-            words = f"{words} — {who}"
+        if one.fate is Fate.WRONG:
+            words = f"{words} — {', '.join(one.noticed) or self.tr('not detected')}"
         inner = self._line(line, cut_middle(shown(one.key)), words)
         inner.setToolTip(0, tip(f"{one.key}\n{words}"))
         if one.place is not None:

@@ -1,4 +1,4 @@
-"""The sandbox over the open file: what was changed in memory, and what that does. The file is only ever read."""
+"""Sandbox over the open file: changes in memory and their effect. The file on disk is never written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
-from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.sources.base import read_pieces
 from shardcore.sources.patched import (
@@ -21,7 +20,6 @@ from shardcore.sources.patched import (
     steps_of,
     undo_step,
 )
-from shardcore.teaching.build import MissingPart, next_missing
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
@@ -32,25 +30,22 @@ from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.session import OpenFailure, Session
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
-"""The values that belong to a document."""
+"""Attributes stored per document."""
 
 SOON_MILLISECONDS = 300
-"""The file is opened with typed bytes when nothing was typed for so long."""
+"""Pause in typing after which the file is opened with the typed bytes."""
 
 
 class Sandbox(QObject):
     changed = Signal()
-    """It was switched, or the changes are others; and the bytes are open."""
-    looked = Signal()
-    """`missing` is another."""
+    """The sandbox was switched on or off, or its changes changed."""
     compared = Signal()
-    """`impact` or `error` is another."""
+    """`impact` or `error` changed."""
     reopening = Signal()
-    """The bytes are about to be opened again."""
+    """The changed bytes are about to be opened."""
     reopened = Signal()
-    """They were, and everybody heard of it."""
+    """The changed bytes are open, and all panels show them."""
     saved = Signal(object)
-    """The path of a copy."""
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +54,6 @@ class Sandbox(QObject):
         self.changes: tuple[Change, ...] = ()
         self.undone: tuple[Change, ...] = ()
         self.impact: Impact | None = None
-        self.missing: MissingPart | None = None
         self.error = ""
         self._expects = ""
         self._saved: tuple[Change, ...] = ()
@@ -89,6 +83,7 @@ class Sandbox(QObject):
 
     @property
     def member(self) -> str:
+        """Name of the shard of the data set whose bytes are selected; empty where there is none."""
         shard, span = self._session.shard, self._session.selection.span
         if not isinstance(shard, DataSet) or span is None:
             return ""
@@ -110,6 +105,7 @@ class Sandbox(QObject):
 
     @property
     def pending(self) -> tuple[Change, ...]:
+        """Overwriting changes that are not open yet; empty after a cut, as offsets differ then."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -180,26 +176,8 @@ class Sandbox(QObject):
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
 
-    @property
-    def grows(self) -> bool:
-        source = self.source
-        return source is not None and source.grows
-
-    def append(self, data: bytes) -> None:
-        self.build(None, data)
-
-    def build(self, offset: int | None, data: bytes) -> None:
-        source = self.source
-        if source is None or not source.grows or not data:
-            return
-        if offset is not None:
-            self._add(Change.overwrite(offset, data))
-            return
-        size = PatchedSource(source.base, self.changes).size
-        words = self.tr("{0} appended at {1}").format(plural(len(data), "byte"), size)
-        self._add(Change(size, size + len(data), data, words))
-
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrite bytes as one step; the file is opened again after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()
@@ -291,10 +269,7 @@ class Sandbox(QObject):
             self._there = request.changes, self.undone if request.changes == self.changes else ()
             self.changed.emit()
             QTimer.singleShot(0, self, self.reopened.emit)
-            if self.grows:
-                self._look_for_missing()
-            else:
-                self._compare()
+            self._compare()
         elif was:
             self._forget()
             if self.leaving:
@@ -362,6 +337,7 @@ class Sandbox(QObject):
             job.cancel()
 
     def _compare(self) -> None:
+        """Compare with the objects on disk, which are read first, after consent where that costs much."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:
@@ -400,20 +376,6 @@ class Sandbox(QObject):
         )
         self.compared.emit()
 
-    def _look_for_missing(self) -> None:
-        def take(missing: MissingPart | None) -> None:
-            self.missing = missing
-            self.looked.emit()
-
-        self._session.ask(
-            lambda shard, _: next_missing(shard),
-            take,
-            failed=self.tr("Not checked"),
-            key=("missing", self),
-            priority=JobPriority.SCREEN,
-            pool=Pool.CPU,
-        )
-
     def _note(self) -> None:
         if self._session.jobs.newest(("before", self)) is not None:
             return
@@ -451,6 +413,7 @@ class Sandbox(QObject):
     # --- saving ---
 
     def save(self, path: Path, *, agreed: bool, failed: Callable[[BaseException], None]) -> Job | None:
+        """Write a copy in a job, never over the file itself."""
         changes, original = self.changes, self._session.uri
 
         def work(shard: Shard, job: Job) -> None:

@@ -501,7 +501,7 @@ class CompareShards(QObject):
     def compare(self, other: OpenRequest) -> DiffWindow:
         window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
-        self._session.secrets.changed.connect(window.state.changed)
+        self._session.notation_changed.connect(window.state.changed)
         window.finished.connect(lambda _: self._closed(window))
         self.windows.append(window)
         window.show()

@@ -67,7 +67,7 @@ class FindingsTable(QWidget):
         self._session = session
         self._job: Job | None = None
         self.model = FindingModel()
-        self.model.hide_answers(session.secrets)
+        session.notation_changed.connect(self.model.change)
         self.buttons = {depth: self._button(depth) for depth in Depth}
         self.state = WrapText()
         self.state.setObjectName("findingsState")
@@ -109,7 +109,7 @@ class FindingsTable(QWidget):
         session.opened.connect(lambda _: self._show(None))
         session.closed.connect(lambda: self._show(None))
         session.findings_changed.connect(self._show)
-        session.secrets.changed.connect(self.detail.hide)
+        session.notation_changed.connect(self.detail.hide)
         session.verifying_changed.connect(self._running)
         session.jobs.changed.connect(self._progress)
         self._show(None)
@@ -155,7 +155,7 @@ class FindingsTable(QWidget):
         place = f" ({span_words(finding.span)})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
         told = f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"
-        self.detail.setText(tip(self._session.secrets.text(told)))
+        self.detail.setText(tip(told))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)
@@ -170,21 +170,18 @@ class FindingsTable(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span, key = finding.span, finding.key
 
-        def copy(text: str) -> None:
-            copy_text(self._session.secrets.text(text))
-
         if span is not None:
             menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         if key is not None:
             menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction(self.tr("&Copy sentence"), lambda: copy(finding.message))
+        menu.addAction(self.tr("&Copy sentence"), lambda: copy_text(finding.message))
         menu.addAction(self.tr("Copy c&ode"), lambda: copy_text(finding.code))
         if key is not None:
-            menu.addAction(self.tr("Copy &key"), lambda: copy(key_text(key)))
+            menu.addAction(self.tr("Copy &key"), lambda: copy_text(key_text(key)))
         if span is not None:
-            menu.addAction(self.tr("Copy &range"), lambda: copy(f"{span.start}..{span.stop}"))
-        menu.addAction(self.tr("Copy as &JSON"), lambda: copy(json.dumps(finding.to_json())))
+            menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{span.start}..{span.stop}"))
+        menu.addAction(self.tr("Copy as &JSON"), lambda: copy_text(json.dumps(finding.to_json())))
         menu.addSeparator()
         add_picture(menu, self.table, "findings", self._session.say)
         return menu

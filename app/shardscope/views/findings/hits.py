@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import Shard, ShardError
 from shardcore.model.number_words import plural
-from shardcore.teaching.lessons.secrets import HIDDEN
 from shardscope.session.debounce import Debounce
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
@@ -56,8 +55,7 @@ class HitModel(TableModel):
 
     def text(self, row: int, column: int) -> str:
         if column == _PATH:
-            nameless = self.secrets is not None and self.secrets.now.unnamed
-            return HIDDEN if nameless else self._paths.get(row, "")
+            return self._paths.get(row, "")
         pattern = self.hits.pattern(row)
         return offset_words(int(self.hits.offsets[row])) if column == 0 else pattern.name or self.hits.what
 
@@ -73,7 +71,7 @@ class HitsTable(QWidget):
         super().__init__(parent)
         self._session = session
         self.model = HitModel()
-        self.model.hide_answers(session.secrets)
+        session.notation_changed.connect(self.model.change)
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("hitsState")
         self.state.setContentsMargins(8, 6, 8, 6)

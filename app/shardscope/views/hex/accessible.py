@@ -90,7 +90,7 @@ class HexAccessibility(QObject):
         if sandboxed is not None and not side:
             caret = self.state.selection.caret
             side = "sandbox, changed here" if sandboxed.inside(caret, caret + 1) else "sandbox"
-        selected = self.state.secrets.text(f"{size:,} bytes selected") if size > 1 else ""
+        selected = f"{size:,} bytes selected" if size > 1 else ""
         return ", ".join(part for part in (self.place, selected, side) if part)
 
     def row_text(self) -> RowText:

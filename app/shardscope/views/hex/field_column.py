@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -62,7 +62,6 @@ class FieldNames(QObject):
         self._pages = pages
         self._known: OrderedDict[tuple[str, int], tuple[NamedField, ...]] = OrderedDict()
         self._round = 0
-        self.seen: Callable[[Sequence[Node]], Sequence[Node]] = tuple
         pages.cleared.connect(self.forget)
 
     def forget(self) -> None:
@@ -82,7 +81,7 @@ class FieldNames(QObject):
             for number in missing:
                 job.check()
                 paths = readable.fields_in(number * STRETCH, (number + 1) * STRETCH, name, limit=STRETCH)
-                found.append(tuple(NamedField.of(self.seen(path)) for path in paths))
+                found.append(tuple(NamedField.of(path) for path in paths))
             return found
 
         def done(found: list[tuple[NamedField, ...]] | None, error: BaseException | None) -> None:

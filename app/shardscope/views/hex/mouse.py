@@ -153,6 +153,4 @@ class HexMouse(QObject):
         if self._tip != (name, offset, place) or name != self._state.name:
             return
         marks, notes = self._state.marks.at(offset), self._state.notes_at(offset)
-        secrets = self._state.secrets
-        text = secrets.text(tip_text(offset, secrets.path(path), self._state.sections, marks, notes))
-        QToolTip.showText(place, text, self._viewport)
+        QToolTip.showText(place, tip_text(offset, path, self._state.sections, marks, notes), self._viewport)

@@ -32,7 +32,6 @@ from shardcore.model.number_words import size_text
 from shardcore.model.span import union
 from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
-from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
@@ -154,7 +153,6 @@ class Overview(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.name = ""
         self.schematic = False
-        self.secrets: Secrets = NOTHING
         self._pages = pages
         self._size = 0
         self._sections: Sequence[Section] = ()
@@ -203,8 +201,7 @@ class Overview(QWidget):
     def spoken_value(self) -> str:
         start = self._selection[0]
         names = (section.name for section in sections_in(self._sections, start, start + 1))
-        place = self.secrets.text(f"{offset_words(start)} of {offset_words(self._size)}", Aspect.OFFSET)
-        return ", ".join((place, *names)) if self._size else ""
+        return ", ".join((f"{offset_words(start)} of {offset_words(self._size)}", *names)) if self._size else ""
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
         self._marks = Marks(findings, self.name)
@@ -232,8 +229,7 @@ class Overview(QWidget):
         self._place_marks()
 
     def label(self, section: Section) -> str:
-        size = self.secrets.text(size_text(section.size), Aspect.SIZE)
-        return f"{section.name} · {size} · {share_text(section.size, self._size)}"
+        return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
 
     def sizeHint(self) -> QSize:
         return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
@@ -397,7 +393,7 @@ class Overview(QWidget):
         lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
         noted = notes_in(self._notes, self.offset_at(x - 4), self.offset_at(x + 4) + 1)[:3]
         lines += [f"{FLAG} {escape(cut_end(shown(note.text) or BOOKMARK, _LONGEST_NOTE))}" for note in noted]
-        return self.secrets.text("<br>".join(line for line in lines if line))
+        return "<br>".join(line for line in lines if line)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self._size:

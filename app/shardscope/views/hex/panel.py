@@ -113,8 +113,7 @@ class Naming:
 
     def places(self) -> GotoNames:
         shard = self._session.shard
-        # The value of a name may be what a question asks.
-        stored = self._state.name == "" and shard is not None and not self._state.secrets
+        stored = self._state.name == ""
         return GotoNames(
             size=self._state.layout.size,
             caret=self._state.selection.caret,
@@ -304,9 +303,7 @@ class HexPanel(QWidget):
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
         session.lights_changed.connect(self._lights_changed)
-        session.secrets.changed.connect(self._secrets_changed)
-        self.view.names.seen = session.secrets.path
-        self.tabs.seen = session.secrets.text
+        session.notation_changed.connect(self._notation_changed)
         session.notes.changed.connect(self._notes_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
@@ -434,9 +431,8 @@ class HexPanel(QWidget):
         self._refresh_status()
 
     def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
-        sections = self._session.secrets.now.sections(source.sections, source.name)
-        self.state.set_source(source.name, source.size, sections)
-        self.overview.set_source(source.name, source.size, sections)
+        self.state.set_source(source.name, source.size, source.sections)
+        self.overview.set_source(source.name, source.size, source.sections)
         self._findings_changed(self._session.report)
         self._notes_changed()
         if source.span is not None and chosen:
@@ -453,7 +449,7 @@ class HexPanel(QWidget):
     def _session_selected(self, selection: Selection) -> None:
         span = selection.span
         if selection.complete and not isinstance(selection.origin, TraceWalk):
-            here = span is not None and span.source == self.state.name and not self.state.secrets
+            here = span is not None and span.source == self.state.name
             self.address.show_place(span.start if span is not None and here else None)
         if span is None:
             if selection.row is None and self.state.layout.size:
@@ -480,25 +476,19 @@ class HexPanel(QWidget):
 
     def _show_sections(self) -> None:
         if (source := self.tabs.known(self.state.name)) is not None:
-            sections = self._session.secrets.now.sections(source.sections, source.name)
-            self.state.set_sections(sections)
-            self.overview.set_sections(sections)
+            self.state.set_sections(source.sections)
+            self.overview.set_sections(source.sections)
 
-    def _secrets_changed(self) -> None:
-        self.state.secrets = self.overview.secrets = self._session.secrets.now
+    def _notation_changed(self) -> None:
         self.state.fit_font()
         self.view.names.forget()
-        self.tabs.retitle()
         self._show_sections()
         self._path_changed(self._path)
         self._refresh_status()
-        self._view_moved()
 
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
-        seen = self._session.secrets.now.path(path)
-        title = file_title(self._session.shard, self.state.name, path)
-        self.breadcrumb.set_path(self._session.secrets.text(title), seen)
+        self.breadcrumb.set_path(file_title(self._session.shard, self.state.name, path), path)
         self.rows.set_path(path)
         self.state.set_frames(frames_of(path, self.state.name))
         self.actions_.select_record.setEnabled(len(self.state.frames) > 1)
@@ -512,7 +502,7 @@ class HexPanel(QWidget):
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             notes = [self.tr("note: {0}").format(note.text) for note in self.state.notes_at(self.state.selection.caret)]
-            told = [*(node.name for node in seen[1:]), headline(seen[-1]), *notes]
+            told = [*(node.name for node in path[1:]), headline(path[-1]), *notes]
             self.view.accessibility.tell_place(", ".join(told))
 
     def _pointer(self) -> Span | None:
@@ -578,7 +568,7 @@ class HexPanel(QWidget):
         self.legend.parts = self.state.sections
         self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
-        parts = () if self.state.secrets.unnamed else self.state.rows_on_screen.parts()
+        parts = self.state.rows_on_screen.parts()
         fields = roles_in(self.state.cells_of(part.top, part.lines) for _, part in parts)
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
@@ -590,7 +580,6 @@ class HexPanel(QWidget):
         return source.loaded(0, source.size) if source is not None else ()
 
     def _refresh_status(self) -> None:
-        self.status.secrets = self.state.secrets
         self.status.show_selection(self.state.selection.span, self.state.layout.size, self._path, self.state.sections)
 
     def _copy_as(self, form: CopyAs, checked: bool = False) -> None:

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from shardcore import Finding, Node, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
-from shardcore.teaching.lessons.secrets import NOTHING, Secrets
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
@@ -100,7 +99,6 @@ class HexState(QObject):
         self.patterns: Sequence[Pattern] = ()
         self.proposed: Proposed | None = None
         self.lights: tuple[Light, ...] = ()
-        self.secrets: Secrets = NOTHING
         self.arrows: tuple[Arrow, ...] = ()
         self.sandboxed: Sandboxed | None = None
         self.notes: tuple[Note, ...] = ()

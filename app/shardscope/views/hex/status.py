@@ -12,7 +12,6 @@ from shardcore import Node, Section, Span
 from shardcore.model.number_words import long_size, plural
 from shardcore.model.text import shown_lines, without_marks
 from shardcore.operations.notes import Note
-from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.session.marks import Mark
 from shardscope.session.sections import section_at, sections_in
 from shardscope.session.words import cut_end, cut_middle, grouped, headline, offset_words, range_words, span_words
@@ -75,7 +74,6 @@ class HexStatus(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexStatus")
-        self.secrets: Secrets = NOTHING
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
         self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
@@ -90,14 +88,13 @@ class HexStatus(QWidget):
         row.addWidget(self.whole)
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        hidden = self.secrets.text
-        offset = hidden(offset_words(span.start), Aspect.OFFSET)
+        offset = offset_words(span.start)
         self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
-        self.length.setText(hidden(plural(span.size, "byte"), Aspect.SIZE) if size else "")
+        self.length.setText(plural(span.size, "byte") if size else "")
         names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
-        self.value.setToolTip(tip(hidden("\n".join(names))) if len(names) > 1 else self.value.accessibleDescription())
-        self.value.tell(hidden(_value(self.secrets.path(path), span, names)) if size else "")
-        self.whole.setText(hidden(long_size(size), Aspect.SIZE))
+        self.value.setToolTip(tip("\n".join(names)) if len(names) > 1 else self.value.accessibleDescription())
+        self.value.tell(_value(path, span, names) if size else "")
+        self.whole.setText(long_size(size))
         self._give_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

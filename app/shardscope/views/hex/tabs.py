@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -46,20 +45,15 @@ class SourceTabs(QTabBar):
         self.hide()
         self.sources: list[OpenSource] = []
         self.drawing_in_front = False
-        self.seen: Callable[[str], str] = str
         self._drawing = False
         self.currentChanged.connect(self._changed)
 
     def known(self, name: str) -> OpenSource | None:
         return next((source for source in self.sources if source.name == name), None)
 
-    def retitle(self) -> None:
-        for number in range(len(self.sources)):
-            self._name(number)
-
     def _name(self, number: int) -> None:
         name = self.sources[number].name
-        title, decoded = shown(self.seen(tab_title(name))), stored_span(name)
+        title, decoded = shown(tab_title(name)), stored_span(name)
         # An ampersand before a letter would become a shortcut.
         self.setTabText(number, cut_middle(title).replace("&", "&&"))
         if decoded is not None:

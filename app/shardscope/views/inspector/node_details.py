@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model.node import ExternalBytes
@@ -10,7 +10,6 @@ from shardcore.model.number_words import bits_text
 from shardcore.model.record import Value
 from shardcore.model.text import without_marks
 from shardcore.sources.base import Source
-from shardcore.teaching.lessons.secrets import HIDDEN, Aspect, Secrets
 from shardscope.session.words import grouped, headline, span_words
 
 RAW = 48
@@ -51,15 +50,6 @@ class DetailRow:
         if self.page:
             return ToPage()
         return self.target if self.target is not None else self.elsewhere
-
-    def seen(self, secrets: Secrets) -> DetailRow:
-        if not secrets or self.name == "raw":
-            return self
-        text = HIDDEN if self.name == "key" and secrets.keys else secrets.text(self.text, _ASPECTS.get(self.name))
-        return self if text == self.text else replace(self, text=text, copied="")
-
-
-_ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE}
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:

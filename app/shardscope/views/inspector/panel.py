@@ -23,7 +23,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
-from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
@@ -159,7 +158,7 @@ class Inspector(QScrollArea):
         WhileVisible(session.index_changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
-        session.secrets.changed.connect(self._show)
+        session.notation_changed.connect(self._show)
         self._show_selection()
 
     # --- what is shown ---
@@ -190,12 +189,10 @@ class Inspector(QScrollArea):
 
     def _show(self) -> None:
         self._late.stop()
-        secrets, ref = self._session.secrets.now, self._session.selection.ref
-        is_file = self._session.selection.is_file
-        self.file.setVisible(is_file and not secrets)
+        node, ref, is_file = self._node, self._session.selection.ref, self._session.selection.is_file
+        self.file.setVisible(is_file)
         self.leads.setVisible(not is_file)
-        node = secrets.node(self._node) if self._node is not None else None
-        error = secrets.text(grouped(self._trouble or self._session.selection.error))
+        error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
@@ -206,15 +203,13 @@ class Inspector(QScrollArea):
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node_name(node))
-            self.doc.set_text(secrets.text(grouped(without_marks(node.doc))))
+            self.doc.set_text(grouped(without_marks(node.doc)))
             self._show_value(node)
-            rows = node_rows(node, self._bytes.raw if self._bytes.node == node.span else None)
-            self.node_form.set_rows([row.seen(secrets) for row in rows])
+            self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)
         if ref is not None and (shard := self._session.shard) is not None:
-            rows = object_rows(ref, format_of(shard.format).details)
-            self.object_form.set_rows([row.seen(secrets) for row in rows])
-        self.more.setVisible(node is not None and not secrets)
+            self.object_form.set_rows(object_rows(ref, format_of(shard.format).details))
+        self.more.setVisible(node is not None)
         self._show_numbers()
 
     def _show_value(self, node: Node) -> None:
@@ -234,13 +229,11 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None)
         if caret is None:
             return
-        secrets = self._session.secrets.now
-        start = secrets.text(offset_words(caret.start), Aspect.OFFSET)
-        self.numbers_title.set_text(self.tr("Data inspector (at {0})").format(start))
+        self.numbers_title.set_text(self.tr("Data inspector (at {0})").format(offset_words(caret.start)))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
         data = self._bytes.at_caret if self._bytes.caret == caret else None
-        self.numbers.set_data(data, own, hidden=secrets.decoded)
+        self.numbers.set_data(data, own)
 
     # --- bytes ---
 

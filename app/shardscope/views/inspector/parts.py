@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.text import shown
-from shardcore.teaching.lessons.secrets import HIDDEN
 from shardscope.views.inspector.as_numbers import Reading, readings
 from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines
@@ -125,11 +124,9 @@ class Numbers(QTableWidget):
         self._font = mono(SMALL)
         self.set_data(None)
 
-    def set_data(self, data: bytes | None, own: str = "", *, hidden: bool = False) -> None:
-        if hidden:
-            rows: Sequence[Reading] = [Reading(name, HIDDEN, HIDDEN) for name in _NAMES]
-            own = ""
-        elif data is None:
+    def set_data(self, data: bytes | None, own: str = "") -> None:
+        rows: Sequence[Reading]
+        if data is None:
             rows = [Reading(name, PENDING, PENDING) for name in _NAMES]
         else:
             rows = readings(data)

@@ -85,7 +85,7 @@ class NotesPanel(QWidget):
         self._notes = session.notes
         self.setObjectName("notesPanel")
         self.model = NoteModel()
-        self.model.hide_answers(session.secrets)
+        session.notation_changed.connect(self.model.change)
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("notesState")
         self.state.setContentsMargins(8, 2, 8, 4)

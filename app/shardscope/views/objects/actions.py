@@ -100,19 +100,16 @@ class ObjectActions(QObject):
     # --- keys ---
 
     def copy(self) -> None:
-        chosen, seen = self._table.selected_ranges(), self._session.secrets.now.text
-        if self._hides_keys():
-            return
+        chosen = self._table.selected_ranges()
         self._keys(
             chosen.head(MAX_KEYS),
-            lambda keys: (len(keys), QByteArray(seen("\n".join(map(key_text, keys))).encode())),
+            lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())),
             lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
         )
 
     def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
         chosen, names = self._table.selected_ranges(), self._table.visible_columns
-        seen = self._session.secrets.now.text
-        if not len(chosen) or self._hides_keys():
+        if not len(chosen):
             return
 
         def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
@@ -122,7 +119,7 @@ class ObjectActions(QObject):
                 page = RowPage.read(shard.objects, rows)
                 for at, row in enumerate(rows.tolist()):
                     values.append([row if name == "row" else page.value(shard, at, name) for name in names])
-            return len(values), QByteArray(seen(text_of(names, values)).encode())
+            return len(values), QByteArray(text_of(names, values).encode())
 
         self._session.ask(
             work,
@@ -130,12 +127,6 @@ class ObjectActions(QObject):
             failed="The rows cannot be read",
             key=("rows", self),
         )
-
-    def _hides_keys(self) -> bool:
-        hidden = self._session.secrets.now.keys
-        if hidden:
-            self._session.message.emit(self.tr("Keys can be copied once the question is answered"))
-        return hidden
 
     def _copied(self, count: int, text: QByteArray, noun: str, most: int, chosen: int) -> None:
         mime = QMimeData()

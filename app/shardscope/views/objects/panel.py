@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QSizeP
 from shardcore import DataSet, NotAShard
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
-from shardcore.teaching.lessons.secrets import Aspect, Secrets
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -53,8 +52,6 @@ class Chips(QWidget):
         self.setObjectName("objectChips")
         self.setAccessibleName(self.tr("Kinds and states"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._census: Census | None = None
-        self._hides_counts = False
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         self.more = QToolButton(self)
         self.more.setText("…")
@@ -65,23 +62,18 @@ class Chips(QWidget):
         self.more.hide()
 
     def show_census(self, census: Census | None) -> None:
-        self._census = census
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()
         self.buttons = {}
         if census is not None and len(census.kinds) > 1:
             for kind, found in census.kinds:
-                self._add("kind", kind, kind if self._hides_counts else plural(found, kind))
+                self._add("kind", kind, plural(found, kind))
         if census is not None and len(census.states) > 1:
             for state, found in census.states:
-                self._add("state", state, state if self._hides_counts else f"{state} {found:,}")
+                self._add("state", state, f"{state} {found:,}")
         self.updateGeometry()
         self._place()
-
-    def hide_counts(self, secrets: Secrets) -> None:
-        self._hides_counts = Aspect.COUNT in secrets.aspects
-        self.show_census(self._census)
 
     def show_filter(self, text: str) -> None:
         for (name, value), button in self.buttons.items():
@@ -393,7 +385,7 @@ class ObjectPanel(QWidget):
         session.closed.connect(self._reload)
         session.index_loaded.connect(self._rows_known)
         session.index_changed.connect(self._index_changed)
-        session.secrets.changed.connect(self._secrets_changed)
+        session.notation_changed.connect(self._update)
         session.selection_changed.connect(self._follow)
         session.switched.connect(self._return_to_top)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
@@ -431,11 +423,6 @@ class ObjectPanel(QWidget):
         source = shard.source if shard is not None else None
         self.table.set_largest(source.size if source is not None else 0)
         self._show_order()
-        self._update()
-
-    def _secrets_changed(self) -> None:
-        self.chips.hide_counts(self._session.secrets.now)
-        self.chips.show_filter(self.filter.text())
         self._update()
 
     def _index_changed(self, state: IndexState) -> None:
@@ -662,7 +649,7 @@ class ObjectPanel(QWidget):
                 priority=JobPriority.SCREEN,
             )
 
-        if self.model.total and not self._session.secrets.now.keys:
+        if self.model.total:
             self._session.with_index(self.tr("Finding a key"), find)
 
     def _turn(self, step: int) -> None:
@@ -702,7 +689,7 @@ class ObjectPanel(QWidget):
             none = none_by_damage(self._session)
             self.salvage_button.setVisible(none)
         if (why := why_none(self._session)) is not None:
-            self.status.setText(self._session.secrets.text(why))
+            self.status.setText(why)
             return
         all_rows = self._view.plain or self.model.total == total
         parts = [plural(total, "row") if all_rows else f"{self.model.total:,} of {plural(total, 'row')}"]
@@ -718,7 +705,7 @@ class ObjectPanel(QWidget):
         if self._note:
             # What the user can mend comes first; what else there is to say comes last.
             parts.insert(0 if self._refused else len(parts), self._note)
-        self.status.setText(self._session.secrets.text("  ·  ".join(parts)))
+        self.status.setText("  ·  ".join(parts))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

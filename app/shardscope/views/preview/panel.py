@@ -353,7 +353,6 @@ class PreviewPanel(QWidget):
         session.opened.connect(lambda _: self._clear())
         session.closed.connect(self._clear)
         session.typed_changed.connect(self._forget)
-        session.secrets.changed.connect(self._tell_title)
         WhileVisible(session.selection_changed, self, self._follow)
         WhileVisible(session.opened, self, lambda _: self.volume.look_for())
         self._clear()
@@ -533,7 +532,7 @@ class PreviewPanel(QWidget):
         if self.shown is None:
             return
         one, key = self.shown.content, self.shown.ref.key
-        name = self._session.secrets.text(key) if key is not None else self.tr("row {0}").format(self.shown.ref.row)
+        name = key if key is not None else self.tr("row {0}").format(self.shown.ref.row)
         size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
         self.title.tell(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
         self.title.setToolTip(tip("\n".join((name, plural(one.size, "byte") if one.size >= 0 else size))))

@@ -124,7 +124,6 @@ def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[No
 
 
 def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
-    path = session.secrets.now.path(path)
     node, request = path[-1], session.request
     names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
     whole = node.value.hex() if isinstance(node.value, bytes) else node.value

@@ -200,7 +200,8 @@ class TracePanel(QWidget):
         session.selection_changed.connect(self._selected)
         session.walk_changed.connect(self._walk_changed)
         session.step_changed.connect(self._step_changed)
-        session.secrets.changed.connect(self._secrets_changed)
+        session.open_question.changed.connect(self._show_again)
+        session.notation_changed.connect(self._show_again)
         session.cost_changed.connect(self._show_costs)
         self.clear()
 
@@ -256,17 +257,16 @@ class TracePanel(QWidget):
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
-            secrets = self._session.secrets.now
-            if secrets.hides_step(len(walk.trace.steps) - 1):
-                self.band.tell(None)  # how it ends is part of what is asked
+            if self._session.open_question.hides_step(len(walk.trace.steps) - 1):
+                self.band.tell(None)
             else:
-                self.band.tell(outcome_of(walk.trace), secrets.lookup(verdict(walk.trace) + hint), word=word)
+                self.band.tell(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
             self.band.tell(FAILED, sentence(plain_words(walk.error)))
             self._message(self._teach())
         self._compare_key()
 
-    def _secrets_changed(self) -> None:
+    def _show_again(self) -> None:
         walk = self._session.walk
         if walk.trace is not None:
             self._walk_changed(walk)
@@ -287,7 +287,7 @@ class TracePanel(QWidget):
             card.deleteLater()
         self.cards = []
         for number, step in enumerate(trace.steps if trace is not None else ()):
-            card = StepCard(number + 1, step, self._session.secrets.now)
+            card = StepCard(number + 1, step, hidden=self._session.open_question.hides_step(number))
             card.chosen.connect(lambda number=number: self._choose(number))
             card.followed.connect(self._show_span)
             card.installEventFilter(self)
@@ -386,7 +386,7 @@ class TracePanel(QWidget):
     def _tell(self) -> None:
         count, playing = len(self.cards), self.timer.isActive()
         self.previous_step.setEnabled(self.current > 0)
-        hidden = self._session.secrets.now.hides_step(self.current + 1)
+        hidden = self._session.open_question.hides_step(self.current + 1)
         self.next_step.setEnabled(0 <= self.current < count - 1 and not hidden)
         self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -13,7 +13,6 @@ from shardcore import Span, Step
 from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold_start import ColdCost
-from shardcore.teaching.lessons.secrets import HIDDEN, NOTHING, Secrets
 from shardscope.session.highlights import lights_of
 from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words
 from shardscope.views.trace.costs import cold_text, cost_text
@@ -58,7 +57,7 @@ def with_commas(value: Any) -> str:
     return value_text(value)
 
 
-def values_of(step: Step, secrets: Secrets = NOTHING) -> QWidget | None:
+def values_of(step: Step) -> QWidget | None:
     if not step.values:
         return None
     box = QWidget()
@@ -66,10 +65,8 @@ def values_of(step: Step, secrets: Secrets = NOTHING) -> QWidget | None:
     grid.setContentsMargins(0, 2, 0, 2)
     grid.setHorizontalSpacing(8)
     grid.setVerticalSpacing(2)
-    rows = [
-        _ValueRow.of(name, value, step.meanings.get(name)).seen(secrets)
-        for name, value in list(step.values.items())[:MOST_VALUES]
-    ]
+    some = list(step.values.items())[:MOST_VALUES]
+    rows = [_ValueRow.of(name, value, step.meanings.get(name)) for name, value in some]
     beside = max(len(row.name) for row in rows) + max(len(row.text) for row in rows) <= BESIDE
     grid.setColumnStretch(3 if beside else 2, 1)
     told: set[str] = set()
@@ -100,10 +97,6 @@ class _ValueRow:
         told = meaning.with_unit(cut, value)
         told = numbers(told) if meaning.unit == "byte" else told
         return _ValueRow(name, told, copied, grouped(meaning.text), meaning.unit)
-
-    def seen(self, secrets: Secrets) -> _ValueRow:
-        text = secrets.lookup(self.text)
-        return self if text == self.text else replace(self, text=text, copied=text)
 
     @property
     def sentence(self) -> str:
@@ -161,7 +154,7 @@ class NumberSign(QWidget):
 class StepPlaces(QWidget):
     followed = Signal(object)
 
-    def __init__(self, step: Step, secrets: Secrets = NOTHING) -> None:
+    def __init__(self, step: Step) -> None:
         super().__init__()
         self.links: list[WrapText] = []
         self.computed: WrapText | None = None
@@ -177,9 +170,8 @@ class StepPlaces(QWidget):
             grid.addWidget(self.computed, 0, 0, 1, 2)
         for light in lights:
             span, row = light.span, light.number
-            texts = [secrets.lookup(span_words(span, most)) for most in (LONGEST_NAME, None)]
-            link = WrapText(texts[0] if secrets.lights(span) else HIDDEN, link=True)
-            link.setToolTip(self.tr("Show {0}").format(texts[1] if secrets.lights(span) else HIDDEN))
+            link = WrapText(span_words(span, LONGEST_NAME), link=True)
+            link.setToolTip(self.tr("Show {0}").format(span_words(span, None)))
             link.clicked.connect(lambda span=span: self._follow(span))
             grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(link, row, 1)
@@ -197,7 +189,7 @@ class StepCard(QWidget):
     chosen = Signal()
     followed = Signal(object)
 
-    def __init__(self, number: int, step: Step, secrets: Secrets = NOTHING) -> None:
+    def __init__(self, number: int, step: Step, *, hidden: bool = False) -> None:
         super().__init__()
         self.setObjectName(f"traceStep{number}")
         self.step = step
@@ -206,14 +198,14 @@ class StepCard(QWidget):
         self._cold: ColdCost | None = None
         self._keyboard = False
         self.sign = Sign(str(number), "muted", filled=False)
-        hidden = secrets.hides_step(number - 1)
-        said = HIDDEN if hidden else secrets.lookup(grouped(without_marks(step.text)))
-        why = HIDDEN if hidden else secrets.lookup(grouped(step.why))
-        self.title = WrapText(secrets.lookup(grouped(step.title)), bold=True)
+        said = self.tr("shown after the answer") if hidden else grouped(without_marks(step.text))
+        why = "" if hidden else grouped(step.why)
+        self.title = WrapText(grouped(step.title), bold=True)
         self.sentence = WrapText(said)
-        self.why = WrapText(self.tr("Why? {0}").format(why) if step.why else "", tone="muted")
-        self.values = None if hidden else values_of(step, secrets)
-        self.places = StepPlaces(step, secrets)
+        self.why = WrapText(self.tr("Why? {0}").format(why) if why else "", tone="muted")
+        self.values = None if hidden else values_of(step)
+        self.places = StepPlaces(step)
+        self.places.setVisible(not hidden)
         self.places.followed.connect(self.followed)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
         body = QVBoxLayout()

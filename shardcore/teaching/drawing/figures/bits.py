@@ -13,9 +13,9 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Rect
 
 _EASY = 10.5
-"""Pixels of a cell in a row that is not broken: in narrower ones handles run into each other."""
+"""Pixels of a cell in an unbroken row: in narrower ones handles overlap."""
 _LEAST = 7.8
-"""Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
+"""Least pixels of a cell, so that digits can be read; rows are broken before."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
 _FEW = 16
@@ -50,6 +50,7 @@ def place_bits(sheet: DrawingPage, figure: Bits, first: int, top: float) -> floa
 
 
 def _rows(sheet: DrawingPage, figure: Bits) -> list[_BitLine]:
+    """Break a wide row at halves until its cells can be read."""
     each = max(figure.width, 1)
     while sheet.room / each < (_EASY if each == figure.width else _LEAST) and each > _BYTE:
         each = -(-each // 2)

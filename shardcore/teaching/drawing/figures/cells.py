@@ -24,7 +24,7 @@ _NUMBERS = 18.0
 _ROW_GAP = 10.0
 _RING = 14.0
 _MANY = 5
-"""Rows from which on cells are a board: low, close, numbered by row."""
+"""From this number of rows on, cells are a board: low, close, numbered by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
 
 
 def _round(columns: int, count: int) -> int:
+    """Round the number of columns down to a power of two or to tens, so that rows begin at round numbers."""
     if count & (count - 1) == 0:
         return 1 << (columns.bit_length() - 1)
     return columns // 10 * 10 or columns
@@ -139,6 +140,7 @@ def _place_row(
 
 
 def _runs(cells: range, by_cell: Mapping[int, Sequence[tuple[int, Item]]]) -> list[range]:
+    """Return runs of equal hits, which share one frame."""
     found, start = list[range](), cells.start
     for cell in range(cells.start + 1, cells.stop + 1):
         if cell < cells.stop and _alike(by_cell.get(start, ()), by_cell.get(cell, ())):

@@ -1,4 +1,4 @@
-"""Two rulers with bands between them: what above lies where below."""
+"""Two rulers with bands between them: which stretch above belongs to which below."""
 
 from __future__ import annotations
 

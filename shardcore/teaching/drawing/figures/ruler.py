@@ -15,9 +15,7 @@ from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
 
 LANE_HEIGHT = 26.0
-"""Pixels of a stretch."""
 AXIS = 22.0
-"""Pixels of the ticks and their numbers."""
 
 _LANE_GAP = 4.0
 _LEAST_WIDE = 3.0
@@ -87,6 +85,7 @@ def place_stretches(
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
+    """Place stretches in lanes and marks over them; return the y below, and the box of each item."""
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP
     bottom = top + max(count * step - _LANE_GAP, 8.0)
@@ -139,6 +138,7 @@ def place_axis(
 
 
 def ticks(sheet: DrawingPage, scale: RulerScale) -> Iterator[tuple[float, str]]:
+    """Yield numbers and texts of ticks, by steps of 1, 2 or 5 times a power of ten."""
     wide = max(sheet.measure(f"{math.floor(end):,}", SMALL, Face.SANS) for end in (scale.start, scale.stop))
     least = (wide + _TICK_ROOM) / scale.unit
     power = 10.0 ** math.floor(math.log10(max(least, 1)))

@@ -48,6 +48,7 @@ def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> fl
 
 
 def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
+    """Return the widths of the columns; the widest are narrowed first where they do not fit."""
     widths = []
     for column, heading in enumerate(figure.headings):
         texts = [sheet.measure(row[column].text, NORMAL, face_of(row[column].text)) for row in figure.rows]

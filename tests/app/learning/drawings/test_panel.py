@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QSlider
 from pytestqt.qtbot import QtBot
 
@@ -184,7 +184,7 @@ def test_lookup_and_steps(qtbot: QtBot, session: Session, bytes_: HexPanel, pane
 
 @pytest.mark.thorough
 def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Path) -> None:
-    """A drawing is copied as SVG and as a picture, saved as SVG or PNG; where that cannot be, a sentence says so."""
+    """A drawing is copied as SVG and as a picture, saved as SVG; where that cannot be, a sentence says so."""
     said: list[str] = []
     session.message.connect(said.append)
     session.succeeded.connect(said.append)
@@ -193,7 +193,7 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
     data = QGuiApplication.clipboard().mimeData()
     assert data.hasImage()
     assert bytes(data.data("image/svg+xml").data()).startswith(b"<svg ")
-    for name in ("out.svg", "none/out.svg", "a.png", "none/a.png"):
+    for name in ("out.svg", "none/out.svg"):
         target = tmp_path / name
         panel.save.trigger()
         dialog = panel.findChild(QFileDialog)
@@ -206,9 +206,6 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
         "Drawing saved",
     ]
     assert said[2].endswith("cannot be written. Choose another folder.")
-    assert not QImage(str(tmp_path / "a.png")).isNull()
-    assert said[3].startswith("Drawing saved")
-    assert said[4].endswith("cannot be written. Choose another folder.")
 
 
 @pytest.mark.parametrize("width", [420, 900])

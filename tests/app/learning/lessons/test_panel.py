@@ -10,10 +10,9 @@ from PySide6.QtWidgets import QApplication, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.teaching.lessons.answers import number_of, solution
+from shardcore.teaching.lessons.answers import number_of
 from shardcore.teaching.lessons.lesson import parse
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
-from shardscope.learning.lessons.list_page import LessonCard
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -23,7 +22,6 @@ from tests.app.conftest import open_in
 LESSON = parse(
     """# Small
 format: swh
-sample: swh.shard
 
 ## See
 
@@ -87,7 +85,7 @@ def test_a_lesson_is_walked_through(
 ) -> None:
     """Every kind of question, with wrong answers that explain, hints, *Show me*, and a fresh file at the end."""
     player = panel.player
-    player.start(LESSON, own=True)
+    player.start(LESSON)
     step(panel, qtbot, 0)
     assert panel.text.text() == "It has 12 objects."
     assert session.selection.span == Span("", 0, 32)
@@ -135,9 +133,19 @@ def test_a_lesson_is_walked_through(
     assert player.stage is not None
     assert session.walk.key == player.stage.scene.key, "what is drawn is the lookup of the lesson"
     assert panel.next.text() == "Finish"
+    key = player.stage.scene.key
+    panel.another.click()
+    qtbot.waitUntil(lambda: player.stage is not None and session.request.uri != str(made), timeout=10_000)
+    step(panel, qtbot, 5)
+    assert player.stage is not None
+    assert player.stage.scene.key != key
+    assert not panel.another.isVisible(), "the question is open again"
+    made = Path(session.request.uri)
+    panel.show_me.click()
+    qtbot.waitUntil(panel.next.isEnabled)
     panel.next.click()
-    assert not settings.is_lesson_done("small"), "two answers were shown"
-    assert settings.lesson_step("small", str(data / "swh/small.shard")) == 4, "the first of them"
+    assert settings.is_lesson_done("small")
+    assert settings.lesson_step("small") == 0
     assert panel.pages.currentWidget() is panel.list
     qtbot.waitUntil(lambda: not made.exists())
     assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
@@ -145,7 +153,7 @@ def test_a_lesson_is_walked_through(
 
 def test_a_choice_is_judged_by_check_alone(panel: LessonPanel, qtbot: QtBot) -> None:
     """Arrow keys pass over wrong choices without a verdict; once solved, the keyboard is on *Next*."""
-    panel.player.start(LESSON, own=True, step=4)
+    panel.player.start(LESSON, step=4)
     step(panel, qtbot, 4)
     box = panel.question
     assert not box.check.isEnabled()
@@ -166,7 +174,7 @@ def test_a_choice_is_judged_by_check_alone(panel: LessonPanel, qtbot: QtBot) -> 
 
 def test_the_keyboard_stays_in_the_lesson(panel: LessonPanel, qtbot: QtBot) -> None:
     """Neither the last hint leads to *Show me*, nor the answer shown, nor *Leave*, to another part of the window."""
-    panel.player.start(LESSON, own=True, step=1)
+    panel.player.start(LESSON, step=1)
     step(panel, qtbot, 1)
     panel.hint.setFocus()
     qtbot.keyClick(panel.hint, Qt.Key.Key_Space)
@@ -183,36 +191,28 @@ def test_the_keyboard_stays_in_the_lesson(panel: LessonPanel, qtbot: QtBot) -> N
     assert panel.isAncestorOf(QApplication.focusWidget())
 
 
-def test_a_lesson_goes_on_where_it_was_left(
-    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot
-) -> None:
-    """The step is remembered, for each file; *Leave* returns to the list, which says how far one has come."""
-    panel.player.start(LESSON, own=True)
+def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
+    """The step is remembered; *Leave* returns to the list, which says how far one has come."""
+    panel.player.start(LESSON)
     step(panel, qtbot, 0)
     panel.next.click()
     step(panel, qtbot, 1)
     panel.leave.click()
-    here = session.request.uri
-    assert (settings.lesson_step("small", here), settings.lesson_step("small")) == (1, -1)
+    assert settings.lesson_step("small") == 1
     assert panel.pages.currentWidget() is panel.list
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
-    assert card.own.isVisibleTo(panel)
     assert card.again.isHidden()
     settings.set_lesson_step(card.lesson.name, 3)
-    settings.set_lesson_step(card.lesson.name, 2, here)
-    settings.set_lesson_step(card.lesson.name, 5, "another.shard")
     card.tell()  # as when the panel is shown again: another window may have gone on
     assert card.state.text().startswith("at step 4 of")
-    assert "on this file at step 3" in card.state.text()
-    assert card.own.text() == "Go on with this file"
     panel.teach()
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert "at step 4" in card.state.text()
     card.again.click()
     assert card.again.isHidden()
     assert card.start.text() == "Start"
-    assert [settings.lesson_step(card.lesson.name, uri) for uri in ("", here, "another.shard")] == [-1, -1, -1]
-    assert settings.lesson_step("small", here) == 1
+    assert settings.lesson_step(card.lesson.name) == -1
+    assert settings.lesson_step("small") == 1
 
 
 def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
@@ -242,23 +242,6 @@ def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, 
     panel.hide()
     panel.show()
     assert panel.list.cards is cards
-
-
-@pytest.mark.thorough
-def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
-    """What is about the sample is passed over and named; a key of the file's own takes the place of the sample's."""
-    panel = LessonPanel(session, settings)
-    qtbot.addWidget(panel)
-    open_in(session, qtbot, data / "bloscpack/codec_lz4_1.blp")
-    (lesson,) = (one for one in lessons() if one.name == "bloscpack-2-find-a-key")
-    panel.begin(lesson, own=True)
-    step(panel, qtbot, 2)
-    assert "From rows to a row" in panel.skipped.text()
-    assert panel.player.stage is not None
-    assert panel.player.stage.question is not None
-    assert "uncompressed byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
-    panel.back.click()
-    step(panel, qtbot, 2)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +288,7 @@ def test_a_unit_belongs_to_a_size_and_a_word_to_its_question() -> None:
 
 def test_return_checks_and_goes_on(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
     """It judges what was typed, chosen or selected, and after the right answer it goes to the next step."""
-    panel.player.start(LESSON, own=True, step=1)
+    panel.player.start(LESSON, step=1)
     step(panel, qtbot, 1)
     box = panel.question
     box.field.setFocus()
@@ -330,60 +313,6 @@ def test_return_checks_and_goes_on(panel: LessonPanel, session: Session, qtbot: 
     choice.click()
     qtbot.keyClick(choice, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.player.solved)
-
-
-def test_shown_answers_are_counted_until_they_are_given(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
-    """In the lesson, in the settings, and in the list; answering oneself takes them out again."""
-    lesson = lessons()[0]
-    assert settings.lesson_shown(lesson.name) == frozenset()
-    panel.player.start(lesson, step=4)
-    step(panel, qtbot, 4)
-    panel.show_me.click()
-    qtbot.waitUntil(lambda: panel.player.solved)
-    assert settings.lesson_shown(lesson.name) == {4}
-    assert panel.counter.text().endswith("1 shown")
-    card = LessonCard(lesson, settings)
-    qtbot.addWidget(card)
-    card.restate("")
-    assert "1 shown" in card.state.text()
-    for number in (3, 4):
-        panel.player.go(number)
-        step(panel, qtbot, number)
-    stage = panel.player.stage
-    assert stage is not None
-    assert stage.question is not None
-    panel.player.answer(solution(stage.question, stage.scene))
-    qtbot.waitUntil(lambda: panel.player.solved)
-    assert settings.lesson_shown(lesson.name) == frozenset()
-    assert "shown" not in panel.counter.text()
-    card.tell()
-    assert "shown" not in card.state.text()
-
-
-def test_a_lesson_whose_questions_are_answered_is_done(
-    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot
-) -> None:
-    """Also where an answer was shown, and was given after going back to it."""
-    lesson = parse(
-        "# One\nformat: swh\n\n## Count\n\nText.\n\n- ask: How many?\n"
-        "- answer number: {value of header/objects_count}\n\n## End\n\nText.\n",
-        "one",
-    )
-    panel.player.start(lesson, own=True)
-    step(panel, qtbot, 0)
-    panel.show_me.click()
-    qtbot.waitUntil(panel.next.isEnabled)
-    panel.next.click()
-    step(panel, qtbot, 1)
-    panel.back.click()
-    step(panel, qtbot, 0)
-    panel.question.field.setText("12")
-    panel.question.check.click()
-    qtbot.waitUntil(panel.next.isEnabled)
-    panel.next.click()
-    step(panel, qtbot, 1)
-    panel.next.click()
-    assert settings.is_lesson_done("one")
 
 
 def test_a_lesson_whose_file_is_not_opened_says_so(panel: LessonPanel, session: Session) -> None:
@@ -415,7 +344,7 @@ def test_a_shown_answer_has_its_own_mark(panel: LessonPanel, qtbot: QtBot) -> No
     lesson = parse(
         "# One\nformat: swh\n\n## Click\n\nText.\n\n- ask: Click the version.\n- answer node: header/version\n", "one"
     )
-    panel.player.start(lesson, own=True)
+    panel.player.start(lesson)
     step(panel, qtbot, 0)
     panel.show_me.click()
     qtbot.waitUntil(panel.next.isEnabled)
@@ -431,7 +360,7 @@ def test_leaving_a_lesson_selects_what_was_selected_before(
     """Neither the status line nor the path of the bytes stays on an object of the lesson."""
     before = Span("", 40, 48)
     session.select_span(before)
-    panel.player.start(LESSON if own else lessons()[1], own=own)
+    panel.player.start(LESSON if own else lessons()[1])
     step(panel, qtbot, 0)
     if own:
         assert session.selection.span == Span("", 0, 32)
@@ -449,51 +378,3 @@ def test_leaving_a_lesson_that_began_on_the_welcome_page_selects_nothing(
     session.select_span(Span("", 64, 72))
     panel.leave.click()
     assert session.selection.span is None
-
-
-CALCULATED = parse(
-    """# Calculated
-format: swh
-sample: swh.shard
-
-## Words
-
-- calculator: 32 | a = 7
-- ask: What is a - 8?
-- answer number: 0xffffffff
-
-## Once more
-
-- calculator: 32
-- ask: And that, plus 1?
-- answer number: 0
-
-## Without
-
-- ask: Nothing to compute?
-- answer number: 0
-""",
-    "calculated",
-)
-
-
-def test_a_calculator_keeps_results_from_step_to_step(qtbot: QtBot, panel: LessonPanel) -> None:
-    """Return computes, Up brings the line back, and a step without a calculator ends it."""
-    panel.player.start(CALCULATED, own=True)
-    field = panel.question.calculator
-    qtbot.waitUntil(lambda: field.isVisibleTo(panel) and "0x00000007" in field.results.text())
-    qtbot.keyClicks(field.line, "b = a - 8")
-    qtbot.keyClick(field.line, Qt.Key.Key_Return)
-    assert "b      0xffffffff  4,294,967,295" in field.results.text()
-    assert panel.player.verdict is None, "a calculation is no answer"
-    qtbot.keyClick(field.line, Qt.Key.Key_Up)
-    assert field.line.text() == "b = a - 8"
-    qtbot.keyClicks(field.line, " - d")
-    qtbot.keyClick(field.line, Qt.Key.Key_Return)
-    assert "no value yet" in field.trouble.text()
-    panel.player.go(1)
-    step(panel, qtbot, 1)
-    assert field.calculator.names == {"a": 7, "b": 0xFFFFFFFF}
-    panel.player.go(2)
-    step(panel, qtbot, 2)
-    assert not field.isVisibleTo(panel)

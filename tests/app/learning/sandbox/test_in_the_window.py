@@ -21,7 +21,6 @@ from shardcore.shards.trace import DAMAGED
 from shardcore.teaching import assets
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.sandbox.new_bytes import new_bytes
 from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
@@ -117,7 +116,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert "the file on disk is not changed" in one.breaking.banner.label.text()
     assert one.breaking.frame.isVisible()
     assert one.changing.chip.text().endswith("Sandbox copy · 0 changes")
-    assert one.breaking.panel.guide.isVisible()
+    assert one.breaking.panel.news.text.startswith("Nothing is changed yet")
     assert "(sandbox)" in one.windowTitle()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     assert not one.objects.actions_.extract_all.isEnabled()
@@ -239,7 +238,7 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
 
 
 def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWindow, file: Path) -> None:
-    """Flip, overwrite, cut, undo, redo, start over: structure, findings and objects follow; the file stays."""
+    """Flip, type, cut, undo, redo, start over: structure, findings and objects follow; the file stays."""
     panel = window.panels.panel(SandboxPanel)
     before = file.read_bytes()
     select(window, 1500, 1501)
@@ -249,7 +248,7 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     tops = [panel.report.topLevelItem(number) for number in range(panel.report.topLevelItemCount())]
     texts = [item.text(0) for item in tops if item is not None]
     assert texts[0] == "Detected by: content"
-    assert texts[-1] == "Other readers"
+    assert texts[-1] == "Objects: 11 as before"
     report = window.session.report
     assert report is not None
     assert [finding.code for finding in report.findings] == ["swh.content-hash"]
@@ -257,9 +256,7 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     assert marks is not None
     assert marks.new == ((1500, 1501),)
     assert window.session.selection.span == Span("", 1500, 1501)
-    panel.form.setCurrentIndex(1)
-    panel.field.setText("ab")
-    sandbox = changed(window, panel.overwrite.click)
+    sandbox = changed(window, lambda: sandbox.put([(1500, b"ab")]))
     assert marks.new != window.hex.state.sandboxed.new if window.hex.state.sandboxed else False
     select(window, 600, 610)
     sandbox = changed(window, window.breaking.actions.cut.trigger)
@@ -296,20 +293,6 @@ def new_bytes_are_shown_as_changed_and_not_by_colour_alone(window: MainWindow, f
     assert warning.isValid()
     x = window.hex.overview.x_of(520)
     assert "sandbox" in window.hex.overview.tip_at(x)
-
-
-def what_is_typed_is_checked_before_anything_changes(window: MainWindow, file: Path) -> None:
-    """No hex, too many bytes, bytes that do not lie in the file: each is told in the panel."""
-    panel = window.panels.panel(SandboxPanel)
-    window.show_part("sandbox")
-    select(window, 5060, 5061)
-    panel.form.setCurrentIndex(0)
-    for typed, told in (("xy", "not hex"), ("", "first"), ("00 11 22 33 44 55", "do not fit")):
-        panel.field.setText(typed)
-        QTest.keyClick(panel.field, Qt.Key.Key_Return)
-        assert told in panel.trouble.text()
-    assert window.breaking.sandbox.changes == ()
-    assert new_bytes("0xde, ad be-ef".replace("-", ""), text=False) == b"\xde\xad\xbe\xef"
 
 
 def by_keyboard_alone(window: MainWindow, file: Path) -> None:
@@ -393,7 +376,6 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
 PROMISES = (
     bytes_are_changed_in_memory_and_the_report_tells_who_noticed,
     new_bytes_are_shown_as_changed_and_not_by_colour_alone,
-    what_is_typed_is_checked_before_anything_changes,
     by_keyboard_alone,
     what_is_whole_is_listed_and_extracted,
     the_bits_say_what_they_are,

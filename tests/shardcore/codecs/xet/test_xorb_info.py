@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text
-from shardcore.codecs.xet.xorb_info import XorbInfo, info_parts, read_info, write_info
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash
+from shardcore.codecs.xet.xorb_info import XorbInfo, read_info, write_info
 from shardcore.codecs.xet.xorb_layout import INFO_LENGTH
 from shardcore.errors import FormatError, Unsupported
 
@@ -19,12 +19,10 @@ START = 23
 
 
 def block(data: bytes) -> bytes:
-    """The info block of the pair, with its chunk records cut off."""
     return data[START:-4]
 
 
 def test_the_published_vector_byte_by_byte() -> None:
-    """The whole xorb of `abc` and `defg` has the published bytes."""
     assert hashlib.sha256(PAIR).hexdigest() == "6e5e1c96d2d650a97a9f7e2845d1f6f0ff45667719c4e2f0a2d3b7126700a74b"
     rows = (
         "00 030000 00 030000 616263",  # version, stored length, scheme, unpacked length, abc
@@ -42,20 +40,9 @@ def test_the_published_vector_byte_by_byte() -> None:
     assert PAIR.endswith(bytes.fromhex("".join(tail)))
 
 
-def test_info_block_of_the_vector() -> None:
-    """Its fields are the published ones."""
-    info = read_info(block(PAIR), START)
-    assert to_text(info.cas_hash) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
-    assert info.ends.tolist() == [11, 23]
-    assert info.unpacked_ends is not None
-    assert info.unpacked_ends.tolist() == [3, 7]
-    assert info.hashes.tobytes() == chunk_hash(b"abc") + chunk_hash(b"defg")
-
-
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_info_block_both_ways(version: int, count: int) -> None:
-    """What is written is read back, and reading then writing gives the same bytes."""
     hashes = as_rows([chunk_hash(bytes([n])) for n in range(count)])
     ends = np.arange(1, count + 1, dtype=np.int64) * 20
     info = XorbInfo(version, chunk_hash(b"x"), hashes, ends, ends - 5 if version else None, b"nonce" + bytes(11))
@@ -69,18 +56,9 @@ def test_info_block_both_ways(version: int, count: int) -> None:
 
 @pytest.mark.parametrize("name", ["6832559c", "6d9a4f42"])
 def test_info_blocks_of_the_reference(name: str) -> None:
-    """Info blocks written by hf-xet are written again to the byte."""
     data = next((DATA / "mdb" / "cas" / "xorbs").glob(f"default.{name}*")).read_bytes()
     start = len(data) - 4 - int.from_bytes(data[-4:], "little")
     assert write_info(read_info(data[start:-4], start)) == data[start:]
-
-
-def test_parts_tile_the_block() -> None:
-    """The parts of an info block follow each other without a gap, in both versions."""
-    for version, length in ((0, 60 + 36 * 7), (1, 92 + 40 * 7)):
-        parts = info_parts(version, 7)
-        assert [part.start for part in parts] == [0, *(part.stop for part in parts)][:-1]
-        assert parts[-1].stop == length
 
 
 @pytest.mark.parametrize(
@@ -100,7 +78,6 @@ def test_parts_tile_the_block() -> None:
     ],
 )
 def test_what_is_wrong_is_named(at: int, value: bytes, words: str) -> None:
-    """Each damaged field of the info block is an error that names it and has a place."""
     data = bytearray(block(PAIR))
     data[at : at + 1] = value
     with pytest.raises(FormatError, match=words) as caught:
@@ -109,7 +86,6 @@ def test_what_is_wrong_is_named(at: int, value: bytes, words: str) -> None:
 
 
 def test_versions_and_lengths() -> None:
-    """An unknown version, and a length that no number of chunks gives, are refused."""
     with pytest.raises(Unsupported, match="version 7"):
         read_info(block(PAIR)[:7] + b"\x07" + block(PAIR)[8:], START)
     with pytest.raises(FormatError, match="cannot have 171 bytes"):

@@ -17,7 +17,6 @@ from shardcore.codecs.xet.xorb_layout import (
 
 
 def test_24_bit_numbers() -> None:
-    """Numbers of 24 bits are little-endian, both ways."""
     assert write_u24(0x010203) == b"\x03\x02\x01"
     assert read_u24(write_u24(131072)) == 131072
 
@@ -37,7 +36,7 @@ def test_24_bit_numbers() -> None:
 def test_one_header_and_many_are_judged_alike(
     version: int, scheme: int, stored: int, unpacked: int, fault: str
 ) -> None:
-    """What is wrong with one header is said in words, and the same headers are found wrong among many."""
+    """Both ways of checking find the same headers invalid."""
     sizes = {"compressed_size": write_u24(stored), "uncompressed_size": write_u24(unpacked)}
     raw = CHUNK_HEADER.pack(version=version, compression_type=scheme, **sizes)
     known = MAX_STORED + 1 if stored > MAX_STORED else 5

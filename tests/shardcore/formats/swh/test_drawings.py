@@ -48,7 +48,7 @@ TEN_SECTION = bytes.fromhex(
 class TestDrawings(DrawingContract):
     """Every rectangle stands for bytes of the tree, or is computed; every control can be set."""
 
-    samples: ClassVar = [DATA / f"{name}.shard" for name in ("small", "deleted", "signed_dialect", "medium", "one")]
+    samples: ClassVar = [DATA / f"{name}.shard" for name in ("small", "deleted", "medium", "one")]
     quick_samples: ClassVar[int] = 1
     names: ClassVar = ["parking", "displacement"]
     absent: ClassVar = ["ab" * 32]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shardcore
-from shardcore.model.objects import ObjectRef, State
+from shardcore.model.objects import ObjectRef
 from shardcore.operations.extraction import (
     ALL_PARTS,
     NO_PARTS,
@@ -39,7 +39,6 @@ FILES = {
 
 
 def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
-    """Everything, as the command line takes it."""
     shard.load_index()
     chosen = ExtractOptions(**options)
     kinds = outer_kinds(shard.objects)
@@ -48,7 +47,6 @@ def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
 
 
 def names(folder: Path) -> set[str]:
-    """Every file below a folder, relative, without manifests."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return {name for name in found if not name.startswith("manifest")}
 
@@ -65,7 +63,6 @@ def names(folder: Path) -> set[str]:
 def test_what_happens_to_files_that_exist(
     tmp_path: Path, conflict: Conflict, content: bytes, others: set[str], told: str
 ) -> None:
-    """Each policy does what it says, and the other objects come anyway."""
     (tmp_path / "one").write_bytes(b"mine")
     (tmp_path / "one (2)").write_bytes(b"mine, too")
     first, second = take(LineShard(PLAIN), tmp_path, conflict=conflict)
@@ -78,7 +75,6 @@ def test_what_happens_to_files_that_exist(
 
 
 def test_name_and_size_decide_what_is_skipped(tmp_path: Path) -> None:
-    """A file of the same size stays without a read; of another size it stays, too, and that is an error."""
     (tmp_path / "one").write_bytes(b"HELLO")
     (tmp_path / "two.txt").write_bytes(b"xx")
     first, second = take(LineShard(PLAIN), tmp_path, conflict=Conflict.SKIP)
@@ -89,7 +85,6 @@ def test_name_and_size_decide_what_is_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, conflict: Conflict) -> None:
-    """A folder in the way stays with what is in it, and the target of a link stays as it is."""
     out = tmp_path / "out"
     (out / "one" / "in").mkdir(parents=True)
     (tmp_path / "target").write_bytes(b"precious")
@@ -102,7 +97,6 @@ def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, confli
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("conflict", list(Conflict))
 def test_a_second_run_of_each_format(data: Path, tmp_path: Path, name: str, conflict: Conflict) -> None:
-    """A second run into the same folder says of every file what became of it, and leaves the first manifest."""
     with shardcore.open(data / FILES[name], partial=True) as shard:
         first = [result for result in take(shard, tmp_path) if result.path]
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -119,7 +113,6 @@ def test_a_second_run_of_each_format(data: Path, tmp_path: Path, name: str, conf
 
 
 def test_paths_stay_paths(tmp_path: Path) -> None:
-    """With folders a plain relative path is one; what would leave the folder, or is no path, is one name."""
     keys = ["a/b/c.txt", "a/d", "top", "../up", "/etc/passwd", "a//b", "a/./b", "a/..", "CON/x", "a\\b"]
     shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
     results = take(shard, tmp_path / "out", folders=True)
@@ -133,16 +126,9 @@ def test_paths_stay_paths(tmp_path: Path) -> None:
     assert [line["path"] for line in manifest["objects"]] == [path.as_posix() for path in paths]
 
 
-def test_flat_is_the_default(tmp_path: Path) -> None:
-    """Without folders a path is one name that carries a digest of its key."""
-    (result,) = take(LineShard(b"a/b/c.txt=1\n"), tmp_path)
-    assert Path(result.path).parent == tmp_path
-    assert Path(result.path).name.startswith("a_b_c~")
-
-
 @pytest.mark.parametrize("keys", [("a", "a/b"), ("a/b", "a"), ("A/x", "a/x"), ("a/x", "A/y"), ("x/ß", "x/SS")])
 def test_files_and_folders_of_one_name(tmp_path: Path, keys: tuple[str, ...]) -> None:
-    """A file and a folder of one name, or two that differ in case only, both come out, on any file system."""
+    """A file and a folder of one name, or names that differ in case only, are both extracted."""
     shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
     results = take(shard, tmp_path, folders=True)
     assert not any(result.error for result in results)
@@ -156,7 +142,6 @@ paths = st.lists(st.text(alphabet="aAäß./~ \\\0con", max_size=12), max_size=30
 
 @given(paths)
 def test_every_path_is_safe(keys: list[str]) -> None:
-    """For any keys each part of a path is a safe name, and no file is a folder of another."""
     giver = Names(["manifest.json"], folders=True)
     made = [giver.give(key) for key in keys]
     assert all(safe(part) for name in made for part in name.split("/"))
@@ -167,7 +152,6 @@ def test_every_path_is_safe(keys: list[str]) -> None:
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    """Nothing is written through a link that has the name of a folder; a file in its place stays."""
     out = tmp_path / "out"
     out.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -184,7 +168,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("swapped", ["out", "out/d"])
 def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, swapped: str) -> None:
-    """The top folder and one inside it are replaced by a link after the first object: nothing gets to its target."""
+    """The folder is replaced by a link after the first object."""
     if sys.platform != "linux":
         pytest.skip("no paths to folders that are held open")
     (tmp_path / "elsewhere/d").mkdir(parents=True)
@@ -206,15 +190,7 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, 
         assert str(tmp_path / "out/d") in results[1].error
 
 
-def test_folders_of_files_that_did_not_come(tmp_path: Path) -> None:
-    """Damage leaves no empty folders."""
-    (result,) = take(LineShard(b"deep/er/bad=!\n"), tmp_path, folders=True)
-    assert result.error
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
-
-
 def test_endings_from_contents(tmp_path: Path) -> None:
-    """Names without an ending get that of their content; others stay."""
     shard = LineShard(b'page=%PDF-1.7\nnote=hello\nfacts={"a": 1}\nkept.dat=%PDF-\nv1.2=%PDF-\n')
     assert [Path(r.path).name for r in take(shard, tmp_path / "a", guess_extension=True)] == [
         "page.pdf",
@@ -238,13 +214,10 @@ def test_endings_from_contents(tmp_path: Path) -> None:
     ],
 )
 def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
-    """As usual, all, none, or the one that is named."""
-
     class TwoParts(PartShard):
         """A part with a file name, and one without."""
 
         def read_part(self, ref: ObjectRef, part: str, *, limit: int = 1000) -> bytes:
-            """Something."""
             return part.encode()
 
     shard = TwoParts(b"one=abc\n")
@@ -254,71 +227,8 @@ def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
     assert names(tmp_path) == expected
 
 
-def test_without_a_manifest(tmp_path: Path) -> None:
-    """It can be left out; an object may have its name, too."""
-    take(LineShard(b"one=1\n"), tmp_path, manifest=False)
-    assert {path.name for path in tmp_path.iterdir()} == {"one"}
-
-
-def test_the_manifest_that_is_named_is_the_one_that_was_written(tmp_path: Path) -> None:
-    """Whoever takes objects out learns which manifest it was."""
-    told: list[Path] = []
-    shard = LineShard(PLAIN)
-    for _ in range(2):
-        list(extract_objects(shard, [shard.find("one")], tmp_path, manifest_written=told.append))
-    assert told == [tmp_path / "manifest.json", tmp_path / "manifest-2.json"]
-    assert "exists" in json.loads(told[1].read_text())["objects"][0]["error"]
-
-
-def test_unused_slots(data: Path, tmp_path: Path) -> None:
-    """They are no failures: left out, or listed in the manifest without a file."""
-    with shardcore.open(data / "swh/small.shard") as shard:
-        refs = list(map(shard.objects.ref, range(len(shard.objects))))
-        bare = sum(ref.state is State.UNUSED for ref in refs)
-        assert bare
-        left = list(extract_objects(shard, refs, tmp_path / "a"))
-        assert len(left) == len(refs) - bare
-        listed = list(extract_objects(shard, refs, tmp_path / "b", ExtractOptions(skip_unused=False)))
-    assert len(listed) == len(refs)
-    assert not any(result.error for result in (*left, *listed))
-    lines = json.loads((tmp_path / "b/manifest.json").read_text())["objects"]
-    assert sum(line.get("state") == "unused" for line in lines) == bare
-
-
-def test_facts_of_des_objects(data: Path, tmp_path: Path) -> None:
-    """The manifest carries what packing again needs: metadata, created_at where it is stated, codec."""
-    with shardcore.open(data / "des/zstd.des") as shard:
-        take(shard, tmp_path)
-        expected = {ref.key: ref for ref in map(shard.objects.ref, range(len(shard.objects)))}
-    lines = json.loads((tmp_path / "manifest.json").read_text())["objects"]
-    assert lines
-    for line in lines:
-        ref = expected[line["key"]]
-        assert line["meta"] == ref.extras["meta"]
-        assert line["codec"] == ref.codec
-        assert line.get("created_at") == ref.extras["meta"].get("created_at")
-
-
-def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
-    """A Bloscpack array has its type and shape in the manifest, as its metadata writes them."""
-    found = 0
-    for path in sorted((data / "bloscpack").glob("*.blp")):
-        with shardcore.open(path, partial=True) as shard:
-            info = getattr(shard, "whole_layout", None) if shard.damage is None else None
-            if info is None:
-                continue
-            list(extract_objects(shard, [shard.find("all")], tmp_path / path.stem))
-        (line,) = json.loads((tmp_path / path.stem / "manifest.json").read_text())["objects"]
-        assert (line["shape"], line["order"]) == (list(info.shape), info.order)
-        assert line["dtype"]
-        found += 1
-        if found == 2:
-            break
-    assert found
-
-
 def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> None:
-    """What a shard is read with and does not state itself goes along: its specification, or the info that has it."""
+    """The specification or `info` with which the shard was read."""
     for name in ("bare_shard", "volume/4_4_40"):
         (path,) = sorted((data / "neuroglancer" / name).glob("0.shard"))
         with shardcore.open(path) as shard:

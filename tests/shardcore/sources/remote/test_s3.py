@@ -24,7 +24,6 @@ KEYS = ["a", "deep/er/b c", "plus+and%41&=?#", "ü/~(x)!*'", "a//b", "x:y@z,$;"]
 
 @pytest.fixture
 def store() -> Iterator[StoreServer]:
-    """A store with one object for each key."""
     with StoreServer() as server:
         for key in KEYS:
             server.put(f"/bucket/{key}", b"0123456789")
@@ -33,26 +32,22 @@ def store() -> Iterator[StoreServer]:
 
 @contextmanager
 def transport(url: str, **options: object) -> Iterator[S3Transport]:
-    """Requests that are signed."""
     keys = {"access_key": "AKIATEST", "secret_key": "secret", "session_token": "token", "region": "eu-west-3"}
     with closing(S3Transport(RemoteOptions(endpoint_url=url, addressing="path", **{**keys, **options}))) as found:  # type: ignore[arg-type]
         yield found
 
 
 def address(key: str, version: str = "") -> Address:
-    """An object of the bucket."""
     return replace(parse_address("s3://bucket/key"), path=key, version=version)
 
 
 def taken(reply: Reply, where: Address) -> bytes:
-    """The body of an answer."""
     data = b"".join(reply.pieces(where))
     reply.close(whole=True)
     return data
 
 
 def signature(request: Request, url: str) -> str:
-    """The Authorization header that botocore computes for a request as it came."""
     given = request.headers["authorization"]
     names = given.partition("SignedHeaders=")[2].partition(",")[0].split(";")
     again = AWSRequest("GET", url + request.target, {name: request.headers[name] for name in names})
@@ -64,7 +59,6 @@ def signature(request: Request, url: str) -> str:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_second_request_of_a_bucket_asks_as_the_first(store: StoreServer, key: str) -> None:
-    """Key, version, range, ETag and who pays are sent as botocore sends them, under a signature that is right."""
     with transport(store.url) as way, closing(way.get(RangeQuery(address(key), 0, 1))) as reply:
         etag = reply.headers["etag"]
     asked = RangeQuery(address(key, "v/1+ä"), 2, 5, etag)
@@ -83,7 +77,6 @@ def test_the_second_request_of_a_bucket_asks_as_the_first(store: StoreServer, ke
 
 
 def test_an_anonymous_request_has_no_signature(store: StoreServer) -> None:
-    """Also the second request of a bucket is sent without credentials."""
     with closing(S3Transport(RemoteOptions(endpoint_url=store.url, addressing="path", anonymous=True))) as way:
         for key in KEYS:
             assert taken(way.get(RangeQuery(address(key), 2, 5)), address(key)) == b"234"
@@ -91,7 +84,6 @@ def test_an_anonymous_request_has_no_signature(store: StoreServer) -> None:
 
 
 def test_an_error_has_the_code_of_the_store_and_keeps_the_connection(store: StoreServer) -> None:
-    """A key that is missing is one request and a code; the next request goes over the same connection."""
     with transport(store.url) as way:
         assert taken(way.get(RangeQuery(address("a"), 0, 3)), address("a")) == b"012"
         missing = way.get(RangeQuery(address("nothing"), 0, 3))
@@ -103,7 +95,6 @@ def test_an_error_has_the_code_of_the_store_and_keeps_the_connection(store: Stor
 
 @pytest.mark.parametrize("status", [301, 307, 400])
 def test_a_bucket_that_moves_is_followed(store: StoreServer, status: int) -> None:
-    """A bucket that is answered from another region later is requested there, and so is what comes after."""
     with FaultProxy(store.host) as proxy, transport(proxy.url) as way:
         way.get(RangeQuery(address("a"), 0, 3)).close()
         proxy.faults = [OtherRegion(status=status)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,18 +22,9 @@ from tests.remote.serving import Request
 
 SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
 
-SPEC = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "identity",
-    "minishard_bits": 0,
-    "shard_bits": 0,
-}
-
 
 @pytest.fixture
 def flags(s3: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The flags that reach the store; its credentials are in the environment, as usual."""
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
     return ["--endpoint-url", s3.endpoint, "--addressing", "path"]
@@ -42,7 +32,6 @@ def flags(s3: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def client(s3: Place) -> Iterator[Any]:
-    """A client, to look at what became of it."""
     one = s3.client()
     yield one
     one.close()
@@ -55,7 +44,6 @@ def _keys(client: Any, bucket: str, prefix: str) -> list[str]:
 def test_commands_write_to_a_bucket(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """pack, convert and extract write there, tell the addresses, and replace nothing unless --force is given."""
     (tmp_path / "a.txt").write_bytes(b"hello")
     pack = ["pack", "swh", "s3://shards/up/x.shard", str(tmp_path / "a.txt"), *flags]
     assert run(pack) == 0
@@ -77,7 +65,6 @@ def test_commands_write_to_a_bucket(
 def test_a_lost_answer_to_the_last_request_is_no_failure(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a multipart upload was completed and the answer was lost, the next attempt finds the object there."""
     monkeypatch.setattr(upload, "PART", 5 << 20)
     monkeypatch.setattr("shardcore.sources.remote.session.FIRST_PAUSE", 0.001)
     (tmp_path / "big").write_bytes(random.Random(3).randbytes(11 << 20))
@@ -99,44 +86,9 @@ def test_a_lost_answer_to_the_last_request_is_no_failure(
     client.delete_object(Bucket=s3.bucket, Key="lost-big")
 
 
-@pytest.mark.thorough
-def test_rekey_writes_to_a_bucket_and_specifications_come_from_one(
-    s3: Place, flags: list[str], client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A rekeyed shard is written to an address; --spec takes one, too: of a file, or of the folder of an info."""
-    (tmp_path / "a.txt").write_bytes(b"hello")
-    assert run(["pack", "mdb", str(tmp_path / "x.mdb"), str(tmp_path / "a.txt")]) == 0
-    rekey = ["rekey", str(tmp_path / "x.mdb"), "s3://shards/key/y.mdb", "-O", f"key={'ab' * 32}", *flags]
-    assert run(rekey) == 0
-    assert "s3://shards/key/y.mdb  " in capsys.readouterr().out
-    assert run(rekey) == 2
-    assert run(["verify", "s3://shards/key/y.mdb", "--depth", "index", *flags]) == 0
-
-    (tmp_path / "7").write_bytes(b"mesh")
-    info = json.dumps(SPEC).encode()
-    assert run(["pack", "neuroglancer", f"{tmp_path}/ng/", f"{tmp_path}/7", "--spec", info.decode()]) == 0
-    s3.put({"spec/info": info, "spec/other.json": info})
-    shard = next((tmp_path / "ng").glob("*.shard"))
-    capsys.readouterr()
-    for where in ("s3://shards/spec", "s3://shards/spec/", "s3://shards/spec/other.json"):
-        assert run(["ls", str(shard), "--spec", where, *flags]) == 0
-        assert capsys.readouterr().out.split()[-1] == "7"
-    out = str(tmp_path / "again") + "/"
-    assert run(["pack", "neuroglancer", out, str(tmp_path / "7"), "--spec", "s3://shards/spec/info", *flags]) == 0
-    assert run(["ls", str(shard), "--spec", "s3://shards/spec/none.json", *flags]) == 4
-
-
-def test_a_plan_sends_nothing(s3: Place, flags: list[str], client: Any, tmp_path: Path) -> None:
-    """--plan says what would be written, and nothing appears."""
-    (tmp_path / "a.txt").write_bytes(b"hello")
-    assert run(["pack", "swh", "s3://shards/plan/x.shard", str(tmp_path / "a.txt"), "--plan", *flags]) == 0
-    assert _keys(client, s3.bucket, "plan/") == []
-
-
 def test_large_files_go_in_parts_and_leave_nothing_when_they_fail(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts are put together at the end; when that fails, what was sent is taken back."""
     monkeypatch.setattr(upload, "PART", 5 << 20)
     data = random.Random(1).randbytes(11 << 20)
     (tmp_path / "big").write_bytes(data)

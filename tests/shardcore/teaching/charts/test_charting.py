@@ -1,4 +1,4 @@
-"""The numbers behind the charts: what the bytes of every format are for, sizes, entropy, load."""
+"""The numbers behind the charts: what the bytes of every format are for, sizes, load."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from shardcore import Section, SectionRole, Shard, ShardError, Span
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import no_progress
-from shardcore.sources.memory import BytesSource
 from shardcore.teaching.charts.charts import (
     MOST_BINS,
-    entropy_chart,
     load_chart,
     object_sizes,
     size_edges,
     spread_chart,
 )
-from shardcore.teaching.charts.entropy import LEAST, PAGE, bits_of, highest_bits, sampled_entropy, whole_entropy
-from shardcore.teaching.charts.export import chart_csv, chart_json, shares_csv
-from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data"
 
@@ -117,48 +112,6 @@ def test_a_section_whose_parts_come_to_more_stays_whole() -> None:
     assert {part.use: part.size for part in parts} == {Use.DATA: 6, Use.INDEX: 4}
 
 
-def test_entropy_of_bytes_that_are_known() -> None:
-    """One byte repeated has no entropy, all 256 alike have 8 bits; a sample says how much it looked at."""
-    zeros, even = bytes(1 << 16), bytes(range(256)) * 256
-    whole = whole_entropy(BytesSource(zeros + even))
-    assert whole.whole
-    assert np.allclose(whole.bits[: len(whole.bits) // 2], 0)
-    assert np.allclose(whole.bits[len(whole.bits) // 2 :], 8)
-    large = CountingSource(bytes(8 << 20))
-    sample = sampled_entropy(large)
-    assert not sample.whole
-    assert sample.looked_at <= 1 << 20
-    assert entropy_chart(sample).note.startswith("A sample: 1,048,576 bytes in 256 windows, of 8,388,608 bytes.")
-
-
-class Partly(CountingSource):
-    """A source of which only some bytes are here."""
-
-    def loaded(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """The first pages."""
-        return [(0, 3 * PAGE)]
-
-
-@pytest.mark.parametrize("window", [1, LEAST, 1000, PAGE, 4 * PAGE])
-def test_the_entropy_of_random_bytes_depends_on_the_window(window: int) -> None:
-    """What short windows of random bytes reach is computed, as it is measured, and stands under the chart."""
-    dice = np.random.RandomState(1)
-    counts = np.array([np.bincount(np.frombuffer(dice.bytes(window), np.uint8), minlength=256) for _ in range(200)])
-    assert abs(highest_bits(window) - float(bits_of(counts).mean())) < 0.02
-    note = entropy_chart(whole_entropy(BytesSource(dice.bytes(32 * LEAST)))).note
-    assert "In windows of 256 bytes, random or compressed bytes reach 7.2 bits" in note
-
-
-def test_entropy_of_what_is_here_reads_nothing_else() -> None:
-    """Of a remote file unasked only loaded bytes are looked at; the rest is not known, and told so."""
-    source = Partly(bytes(64 * PAGE))
-    found = sampled_entropy(source, loaded_only=True)
-    assert 0 < found.looked_at <= 3 * PAGE
-    assert np.isnan(found.bits[-1])
-    assert all(stop <= 3 * PAGE for _, stop in source.ranges)
-    assert chart_json(entropy_chart(found))["values"][-1] is None
-
-
 def test_sizes_have_bins_by_powers_of_two() -> None:
     """0 stands alone; the last bin holds the largest; large numbers of objects have finer bins."""
     assert size_edges(0, 5, 10).tolist() == [0, 1, 2, 3, 4, 5, 6]
@@ -189,13 +142,6 @@ def test_chance_spreads_by_a_binomial_distribution() -> None:
     assert chart.values.tolist() == [2, 1, 0, 1]
     assert chart.ideal is not None
     assert chart.ideal.sum() == pytest.approx(4, rel=0.05)
-
-
-def test_csv_has_a_line_for_each_bin_and_no_formulas() -> None:
-    """Names with units are the head, ends of bins half-open; a name that looks like a formula is quoted."""
-    load = Load("t", "slot", "object", np.array([1, 0]), "Doc.", 0.5)
-    assert chart_csv(load_chart(load).chart) == ("slot from,slot to,objects,evenly spread\n0,1,1,0.5\n1,2,0,0.5\n")
-    assert "'=1+1" in shares_csv([Share(Use.DATA, "=1+1", 3)])
 
 
 def test_folders_count_their_files(data: Path, tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ import pytest
 
 import shardcore
 from shardcore.teaching import assets
-from shardcore.teaching.build import building_options
 from shardcore.teaching.lessons.answers import Given, judged, solution
 from shardcore.teaching.lessons.fresh import make_fresh
-from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Show, built_before
-from shardcore.teaching.lessons.library import lessons, lessons_of, sample_key
+from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Show
+from shardcore.teaching.lessons.library import lessons, sample_key
 from shardcore.teaching.lessons.stage import LessonStage, fresh_key, staged
 
 LESSONS = lessons()
@@ -28,12 +27,7 @@ def stages_of(lesson: Lesson, tmp_path: Path) -> Iterator[LessonStage]:
         shard = stack.enter_context(shardcore.open(str(sample)))
         key = sample_key(lesson)
         for number, step in enumerate(lesson.steps):
-            if built := built_before(lesson, number + 1):
-                options = building_options(lesson.format)
-                data = b"".join(part for _, part in built)
-                shard = stack.enter_context(shardcore.open(data, format=lesson.format, partial=True, **options))
-                key = ""
-            elif step.fresh is not None and step.fresh.objects:
+            if step.fresh is not None:
                 folder = tmp_path / str(number)
                 folder.mkdir()
                 made = make_fresh(step.fresh, lesson.format, folder, Random(number))
@@ -51,8 +45,6 @@ def test_every_step_is_on_its_sample_and_its_solution_is_right(lesson: Lesson, t
         if stage.question is None:
             continue
         assert judged(stage.question, solution(stage.question, stage.scene), stage.scene).right
-        if stage.question.kind is Answer.BYTES:
-            continue
         if stage.question.kind is Answer.CHOICE:
             wrong = [Given(str(n)) for n, choice in enumerate(stage.question.choices) if not choice.right]
         else:
@@ -111,28 +103,6 @@ def test_nobody_learns_where_the_right_choice_stands(tmp_path: Path) -> None:
                     assert question is not None
                     places.append(next(place for place, choice in enumerate(question.choices) if choice.right))
     assert max(places.count(place) for place in set(places)) <= len(places) // 2
-
-
-DAMAGED = [sample for sample in assets.samples() if sample.path.stem == "damaged"]
-
-
-@pytest.mark.parametrize("sample", DAMAGED, ids=lambda sample: sample.path.parent.name)
-def test_a_damaged_file_teaches_what_is_left_of_it(sample: assets.Sample) -> None:
-    """Steps that do not fit are left out with a reason, and no answer of the others is missing."""
-    with shardcore.open(str(sample.path), partial=True) as shard:
-        for lesson in lessons_of(shard.format):
-            number_of_left = 0
-            for number, step in enumerate(lesson.steps):
-                if step.fresh is not None:
-                    break
-                stage = staged(lesson, number, shard, "", own=True)
-                if stage.missing:
-                    assert not stage.shown
-                    continue
-                number_of_left += 1
-                if stage.question is not None:
-                    assert judged(stage.question, solution(stage.question, stage.scene), stage.scene).right
-            assert number_of_left >= 1, lesson.name
 
 
 @pytest.mark.parametrize("name", ["mdb-2-find-a-key", "swh-2-find-a-key"])

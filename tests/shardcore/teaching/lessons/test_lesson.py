@@ -82,7 +82,7 @@ def test_a_lesson_is_read_line_by_line() -> None:
         ("- lookup: {key}", "- lookup: {key", "line 12: a brace"),
         ("- hint: All of them.", "-hint: All of them.", "line 22: such a line is"),
         ("- answer number: {value", "* answer number: {value", "line 20: such a line is"),
-        ("- show: header/magic", "- only: {value of header/version} > 0", "line 13: `- only: sample`, or"),
+        ("- show: header/magic", "- only: {value of header/version} > 0", "line 13: `- only: NUMBER > NUMBER"),
         ("- ask: Which?", "- ask: Which?\n- ask: What?", "the next step begins with `## `"),
         ("format: swh", "fromat: swh", "line 4: before the first step"),
         ("- show step: The seed", "- show stop: The seed", "line 14: `show` is one of"),

@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.operations.goto import calculate
 from shardcore.shards.shard import Shard
 from shardcore.teaching import assets
 from shardcore.teaching.lessons.answers import number_of
-from shardcore.teaching.lessons.calculator import Calculator
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, parse
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
 from shardcore.teaching.lessons.stage import staged
@@ -132,8 +132,11 @@ def pattern(phrase: str) -> re.Pattern[str]:
 def equations(text: str) -> Iterator[tuple[int, int]]:
     """Places of equations; each is computed."""
     for found in EQUATION.finditer(text):
-        result = Calculator(64).compute(re.sub(r"2 ?\^ ?", "1 << ", found[1]))[1]
-        assert result == number_of(found[2]), found[0]
+        signs = {"//": "/", "·": "*", " mod ": " % "}
+        sums = re.sub(r"2 ?\^ ?(\d+)", lambda power: str(1 << int(power[1])), found[1])
+        for sign, other in signs.items():
+            sums = sums.replace(sign, other)
+        assert calculate(sums) == number_of(found[2]), found[0]
         yield found.span()
 
 

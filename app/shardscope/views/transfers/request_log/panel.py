@@ -152,7 +152,7 @@ class RequestLogPanel(QWidget):
         self._session = session
         self._settings = settings
         self.model = RequestLogModel(self)
-        self.model.hide_answers(session.secrets)
+        session.notation_changed.connect(self.model.change)
         self.spent = Elided(greedy=True, parent=self)
         self.spent.setObjectName("tapeSpent")
         self.full = Elided(greedy=True, parent=self)

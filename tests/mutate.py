@@ -1,0 +1,200 @@
+"""Break places of the program at random and count which the tests detect: `make mutate ARGS="--seed 1 --count 60"`.
+
+Each mutant is one change in one function, tested in a copy of the tree by the quick tests that mirror its module.
+`--list FILE.json` stores the mutants, or reads them if the file exists, so that a later tree runs the same ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import operator
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+TURNED = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+# Path, qualified name of the function, kind of change, and ordinal among the places of that kind in the function.
+Mutant = tuple[str, str, str, int]
+# Kind, node to show, its owner, the field or index to set there, and the new value.
+Place = tuple[str, ast.AST, Any, str | int, Any]
+
+
+def functions(node: ast.AST, name: str = "") -> Iterator[tuple[str, FUNCTIONS]]:
+    """The functions and methods of a module by qualified name, nested ones included."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FUNCTIONS | ast.ClassDef):
+            inner = f"{name}.{child.name}".lstrip(".")
+            if isinstance(child, FUNCTIONS) and child.name != "__repr__":
+                yield inner, child
+            yield from functions(child, inner)
+        elif isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from functions(child, name)
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function in order, without nested functions, annotations, raised errors and type-checking."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            skipped = isinstance(child, FUNCTIONS | ast.ClassDef | ast.Raise) or field in {"returns", "decorator_list"}
+            checking = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            if isinstance(child, ast.AST) and not skipped and not checking and field != "annotation":
+                yield child
+                yield from own_nodes(child)
+
+
+def places(function: FUNCTIONS) -> Iterator[Place]:
+    """All places of a function that a mutant can change."""
+    nodes = list(own_nodes(function))
+    several = sum(isinstance(node, ast.Return) for node in nodes) > 1
+    for node in nodes:
+        if isinstance(node, ast.Compare):
+            for n, sign in enumerate(node.ops):
+                yield "comparison", node, node.ops, n, TURNED[type(sign)]()
+            yield from (bound for side in (node.left, *node.comparators) for bound in bounds(side, node))
+        elif isinstance(node, ast.Slice):
+            yield from (bound for side in (node.lower, node.upper) for bound in bounds(side, node))
+        elif isinstance(node, ast.BoolOp):
+            yield "and-or", node, node, "op", TURNED[type(node.op)]()
+        elif isinstance(node, ast.Return) and several and ast.unparse(node) not in {"return", "return None"}:
+            yield "return", node, node, "value", ast.Constant(None)
+        elif isinstance(node, ast.comprehension):
+            for n, test in enumerate(node.ifs):
+                yield "condition", test, node.ifs, n, ast.UnaryOp(ast.Not(), test)
+        if isinstance(node, ast.If | ast.While | ast.IfExp):
+            yield "condition", node.test, node, "test", ast.UnaryOp(ast.Not(), node.test)
+    for node in (function, *nodes):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            for n, statement in enumerate(body if isinstance(body, list) else ()):
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                    yield "call", statement, body, n, ast.Pass()
+
+
+def bounds(side: ast.AST | None, shown: ast.AST) -> Iterator[Place]:
+    """The whole numbers in one side of a slice or comparison, shifted by one."""
+    for node in ast.walk(side) if side else ():
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            yield "bound+1", shown, node, "value", node.value + 1
+            yield "bound-1", shown, node, "value", node.value - 1
+
+
+def by_kind(function_name: str, tree: ast.AST) -> dict[str, list[Place]]:
+    """The places of a function, kind to places in order; functions of equal name are counted together."""
+    all_places = [place for name, node in functions(tree) if name == function_name for place in places(node)]
+    return {kind: [place for place in all_places if place[0] == kind] for kind in {place[0] for place in all_places}}
+
+
+def draw(root: Path, seed: int, count: int) -> list[Mutant]:
+    """Draw mutants: a function by its lines, then a kind, then a place of that kind."""
+    chosen, dice = dict[Mutant, None](), random.Random(seed)
+    paths = sorted(p for top in ("shardcore", "app/shardscope") for p in (root / top).rglob("*.py"))
+    trees = {str(path.relative_to(root)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    named = [(path, name, node) for path, tree in trees.items() for name, node in functions(tree) if [*places(node)]]
+    weights = [(node.end_lineno or node.lineno) - node.body[0].lineno + 1 for _, _, node in named]
+    while len(chosen) < count:
+        path, name, _ = dice.choices(named, weights)[0]
+        found = by_kind(name, trees[path])
+        kind = dice.choice(sorted(found))
+        chosen.setdefault((path, name, kind, dice.randrange(len(found[kind]))))
+    return list(chosen)
+
+
+def mutated(text: str, mutant: Mutant) -> tuple[str, str] | None:
+    """Apply a mutant to the text of its module: a description and the new text, or None if the place is gone."""
+    tree, (_, function, kind, ordinal) = ast.parse(text), mutant
+    found = by_kind(function, tree).get(kind, [])
+    if ordinal >= len(found):
+        return None
+    _, shown, owner, field, value = found[ordinal]
+    line, before = getattr(shown, "lineno", "?"), ast.unparse(shown)
+    (operator.setitem if isinstance(field, int) else setattr)(owner, field, value)  # type: ignore[arg-type]
+    after = ast.unparse(value if kind in {"condition", "call"} else shown)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    return f"line {line}: {before[:60]} -> {after[:60]}".replace("\n", " "), text
+
+
+def rooms(root: Path, path: str) -> tuple[str, ...]:
+    """The tests of a module: the deepest folder that mirrors it, then the rest of its area."""
+    mirror = Path("tests", Path(path).parent.as_posix().replace("app/shardscope", "app"))
+    while not (root / mirror).is_dir():
+        mirror = mirror.parent
+    if len(mirror.parts) < 3:
+        return tuple(sorted(p.relative_to(root).as_posix() for p in (root / mirror).glob("test_*.py")))
+    room = Path(*mirror.parts[: 4 if mirror.parts[2] == "formats" else 3])
+    rest = [p.relative_to(root) for p in sorted((root / room).iterdir()) if p.is_dir() or p.match("test_*.py")]
+    others = [p.as_posix() for p in rest if not mirror.is_relative_to(p) and not p.name.startswith("__")]
+    return (mirror.as_posix(), *(others if mirror != room else ()))
+
+
+def run(root: Path, tests: tuple[str, ...], seconds: float, *options: str) -> tuple[str, list[str]]:
+    """Run the quick selection of some tests: `caught`, `SURVIVED` or `timeout`, and the tests that failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *options]
+    command += ["-o", f"testpaths={' '.join(tests)}"]  # as an argument, a folder would run all parameters
+    paths = os.pathsep.join(map(str, (root, root / "app")))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, timeout=seconds, check=False, stdout=subprocess.PIPE)
+    except subprocess.TimeoutExpired:
+        return "timeout", []
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout.decode(errors="replace"), re.MULTILINE)
+    return "SURVIVED" if done.returncode in (0, 5) else "caught", failed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--timeout", type=float, default=180, help="seconds per mutant (default: 180)")
+    parser.add_argument("--list", type=Path, help="JSON file of mutants: read if it exists, else written")
+    options = parser.parse_args()
+    if options.list and options.list.exists():
+        mutants = [tuple(row) for row in json.loads(options.list.read_text())]
+    else:
+        mutants = draw(ROOT, options.seed, options.count)
+        (options.list or Path(os.devnull)).write_text(json.dumps(mutants, indent=1))
+    begin, totals = time.monotonic(), Counter[str]()
+    intact: dict[tuple[str, ...], tuple[str, list[str]]] = {}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        root = Path(folder, "tree")
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "site")
+        shutil.copytree(ROOT, root, ignore=ignored, symlinks=True)
+        for mutant in mutants:
+            file = root / mutant[0]
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            change, outcome, by = mutated(text, mutant), "gone", list[str]()
+            if change:
+                tests = rooms(root, mutant[0])
+                if tests not in intact:
+                    intact[tests] = run(root, tests, options.timeout)
+                    if intact[tests][0] != "SURVIVED":
+                        print("already without a mutant:", tests[0], *intact[tests], flush=True)
+                file.write_text(change[1], encoding="utf-8")
+                outcome, by = run(root, tests, options.timeout, "-x", *(f"--deselect={t}" for t in intact[tests][1]))
+                file.write_text(text, encoding="utf-8")
+                if outcome == "timeout" and intact[tests][0] != "timeout":
+                    outcome, by = "caught", [f"timeout of {options.timeout:g} s"]
+            totals[outcome] += 1
+            print(outcome, ":".join(map(str, mutant)), change[0] if change else "", *by[:1], sep="  ", flush=True)
+    print(", ".join(f"{n} {name}" for name, n in totals.items()), f"in {time.monotonic() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
