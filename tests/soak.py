@@ -25,7 +25,7 @@ from pathlib import Path
 import shardcore
 from shardcore import ShardError
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import exercise
 from tests.bench.window_life import private
 from tests.window_user import WindowUser
@@ -121,7 +121,7 @@ def temporary() -> Iterator[Path]:
 
 def soak(minutes: float, seed: int, every: float) -> int:
     """Use everything for so many minutes; prints a row each `every` seconds, and returns the exit code."""
-    samples = [one.path for one in assets.samples()]
+    samples = [one.path for one in resources.samples()]
     dice = random.Random(seed)
     began = time.monotonic()
     rows: list[Row] = []

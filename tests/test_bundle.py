@@ -17,7 +17,7 @@ import pytest
 
 from shardcore.cli.program import run
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "resources/samples"
@@ -109,7 +109,7 @@ def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture
     """`shardcore extract` of the bundle writes the files that the installed command writes."""
     codes = [
         same(bundle, capsys, "extract", sample.path, "OUT", out=tmp_path / str(number))
-        for number, sample in enumerate(assets.samples())
+        for number, sample in enumerate(resources.samples())
     ]
     assert codes.count(0) >= 6
 
@@ -165,7 +165,7 @@ def window(bundle: Bundle, environment: dict[str, str], *arguments: object) -> I
 @pytest.mark.display("xdotool")
 def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> None:
     """All samples are tabs of one window; each is seen by its title."""
-    paths = [sample.path for sample in assets.samples()]
+    paths = [sample.path for sample in resources.samples()]
     with window(bundle, x_display, "--new-window", *paths) as press_until:
         for path in reversed(paths):
             press_until(path.name, ("key", "ctrl+shift+Tab"))
@@ -186,7 +186,7 @@ def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:
     """The window shows a mesh, a picture and a lesson as the installed program does, to the pixel."""
     chart = json.loads(bundle.run("shardcore", "ls", SAMPLES / "des/contents.des", "--json")[1].splitlines()[4])
     mesh = SAMPLES / "neuroglancer/segmentation/mesh/0.shard"
-    lesson = assets.path("lessons/des-2-find-a-key.md")
+    lesson = resources.path("lessons/des-2-find-a-key.md")
     looks = (
         [mesh, "--select", "7288", "--show", "preview"],
         [SAMPLES / "des/contents.des", "--select", str(chart["start"]), "--show", "preview"],

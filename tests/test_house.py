@@ -200,7 +200,7 @@ def test_installed_files_are_found(installed: Path, tmp_path: Path, folder: str)
     if folder == "docs":
         names = [name for name in names if name == "glossary.md" or name.startswith("formats/")]
     assert len(names) > 6
-    code = f"from shardcore.teaching import assets; print(assets.{folder}())"
+    code = f"from shardcore.teaching import resources; print(resources.{folder}())"
     found = Path(run(installed / "python", "-c", code, cwd=tmp_path).strip())
     assert found.is_relative_to(installed.parent), found
     for name in names:

@@ -1,1 +1,1 @@
-"""The window: a desktop explorer for shard files."""
+"""Desktop explorer for shard files."""

@@ -1,4 +1,4 @@
-"""The `shardscope` command: opens the window, or makes a picture of it without a display."""
+"""The `shardscope` command: opens the window, or takes a screenshot without a display."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
 def add_reach_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("remote addresses")
-    group.add_argument("--endpoint-url", metavar="URL", help="a store that speaks S3, instead of Amazon's")
+    group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible store (default: Amazon S3)")
     group.add_argument("--region", metavar="NAME", help="the region of the bucket")
     group.add_argument("--profile", metavar="NAME", help="sign with this profile of the AWS configuration")
-    group.add_argument("--no-sign-request", action="store_true", help="sign nothing: public data")
-    group.add_argument("--requester-pays", action="store_true", help="you pay for what you read")
+    group.add_argument("--no-sign-request", action="store_true", help="do not sign requests (public data)")
+    group.add_argument("--requester-pays", action="store_true", help="you are billed for requests and transfer")
     group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key, or bucket.endpoint/key")
 
 
 def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
+    """Return the connection options from the flags, or None; exits if they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -47,6 +48,10 @@ def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> Rem
 
 @contextmanager
 def quick_start() -> Iterator[None]:
+    """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
+
+    shardcore is imported first: once PySide is loaded, it reads the source of every imported module.
+    """
     gc.disable()
     import shardcore.shards.opening  # noqa: F401 - imported for those that come later
 
@@ -59,7 +64,7 @@ def quick_start() -> Iterator[None]:
 
 NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
 PICTURE = ("size", "scale", "select", "trace", "step", "verify", "show")
-"""Options that `--screenshot` alone has."""
+"""Options that need `--screenshot`."""
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
 
@@ -75,19 +80,19 @@ def parser() -> argparse.ArgumentParser:
         help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes; more open in tabs",
     )
     made.add_argument("more", nargs="*", metavar="URI", help=argparse.SUPPRESS)
-    made.add_argument("--new-window", action="store_true", help="open a window, even where one is running")
-    made.add_argument("--format", help="the format, instead of recognising it")
+    made.add_argument("--new-window", action="store_true", help="open a new window even if one is running")
+    made.add_argument("--format", help="the format (default: detected)")
     made.add_argument("--theme", help="system, light, dark, light-safe, dark-safe, dark-room; pictures are light")
     made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
-    made.add_argument("--version", action="store_true", help="print the version and end")
+    made.add_argument("--version", action="store_true", help="print the version and exit")
     desktop = made.add_argument_group("desktop")
     desktop.add_argument(
-        "--install-desktop", action="store_true", help="add an entry, icons and file types for you alone, and end"
+        "--install-desktop", action="store_true", help="add menu entry, icons and file types, and exit"
     )
-    desktop.add_argument("--uninstall-desktop", action="store_true", help="remove them, and end")
+    desktop.add_argument("--uninstall-desktop", action="store_true", help="remove them and exit")
     add_reach_flags(made)
     picture = made.add_argument_group("pictures without a display")
-    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and end")
+    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and exit")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
     picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default 1)")
     picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
@@ -99,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return the exit code: 0 success, 1 screenshot failed, 2 usage error, no display or no Qt."""
     options = parser()
     given = options.parse_args(arguments)
     given.remote = reach_of(options, given)
@@ -126,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
-        # A server without the libraries that Qt needs.
+        # Such as a server without the system libraries of Qt.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
         return 2
 
@@ -286,6 +292,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
+    """Delete the window before the application: at interpreter exit the order is undefined."""
     from shiboken6 import delete
 
     application.processEvents()

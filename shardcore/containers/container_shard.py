@@ -35,7 +35,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import SourcePart
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.memory import BytesSource
 
@@ -233,14 +233,14 @@ class ContainerShard(FileShard):
         self.format, self.version = format, version
         self._rows: Once[dict[str, int]] = Once()
 
-    def lookup(self, key: Any, look: Look) -> ObjectRef:
+    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         """Find a key in the list of parts; the last of equal names, as other readers do."""
         for step in self.file.steps:
-            look.step(step.title, step.text, step.span, why=step.why)
+            recorder.step(step.title, step.text, step.span, why=step.why)
         rows = self._rows.get(self._by_key)
         count, place = len(self.objects), self._list_span()
         if key not in rows:
-            look.step(
+            recorder.step(
                 self.file.list_title,
                 f"{plural(count, self.file.kind)}; none is named {short(key)}.",
                 place,
@@ -248,7 +248,7 @@ class ContainerShard(FileShard):
             )
             raise KeyAbsent(key, span=place)
         ref: ObjectRef = self.objects.ref(rows[key])
-        look.step(
+        recorder.step(
             self.file.list_title,
             f"Entry {ref.row} of {count:,} is {short(key)}.",
             ref.record or place,

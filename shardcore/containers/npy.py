@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shardcore.codecs.npy import MAGIC, npy_layout
+from shardcore.codecs.npy_header import MAGIC, npy_layout
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,

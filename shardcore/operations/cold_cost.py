@@ -13,7 +13,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import head_bytes
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look, Meanings, Trace, record_lookup
+from shardcore.shards.trace import LookupRecorder, Meanings, Trace, record_lookup
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -42,41 +42,49 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
         UsageError: The key is malformed, or bytes are not cached and `fetch` is False.
         SourceError: The bytes cannot be read.
     """
-    recorder = CostRecorder(fetch=fetch)
+    cost_recorder = CostRecorder(fetch=fetch)
     try:
-        with open_shard(_cold(shard, recorder), partial=True, **_cold_choices(shard.chosen, recorder)) as found:
-            opening = recorder.cost
-            look = _ColdLook(recorder, found.meanings)
+        with open_shard(
+            _cold(shard, cost_recorder), partial=True, **_cold_choices(shard.chosen, cost_recorder)
+        ) as found:
+            opening = cost_recorder.cost
+            recorder = _ColdRecorder(cost_recorder, found.meanings)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
                 trace = record_lookup(
-                    key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections
+                    key,
+                    lambda recorder: found.lookup(parsed, recorder),
+                    found.meanings,
+                    recorder,
+                    lambda: found.sections,
                 )
-            return ColdTrace(trace, opening, tuple(look.costs), recorder.trips)
+            return ColdTrace(trace, opening, tuple(recorder.costs), cost_recorder.trips)
     finally:
-        recorder.close()
+        cost_recorder.close()
 
 
-def _cold(shard: Shard, recorder: CostRecorder) -> Source | Folder:
+def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
-        return ColdFolder(shard.folder, recorder)
+        return ColdFolder(shard.folder, cost_recorder)
     if shard.source is None:
         raise UsageError("a cold start can be measured for files and folders only")
-    folder = ColdFolder(shard.source.folder, recorder) if shard.source.folder is not None else None
-    return ColdSource(shard.source, recorder, folder, first=head_bytes(shard.source.name), owned=False)
+    folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
+    return ColdSource(shard.source, cost_recorder, folder, first=head_bytes(shard.source.name), owned=False)
 
 
-def _cold_choices(chosen: Mapping[str, Any], recorder: CostRecorder) -> dict[str, Any]:
-    return {name: ColdFolder(value, recorder) if isinstance(value, Folder) else value for name, value in chosen.items()}
+def _cold_choices(chosen: Mapping[str, Any], cost_recorder: CostRecorder) -> dict[str, Any]:
+    return {
+        name: ColdFolder(value, cost_recorder) if isinstance(value, Folder) else value for name, value in chosen.items()
+    }
 
 
-class _ColdLook(Look):
+class _ColdRecorder(LookupRecorder):
     """Lookup recorder that stores the cost of each step; steps have no drawings."""
 
-    def __init__(self, recorder: CostRecorder, meanings: Meanings) -> None:
+    def __init__(self, cost_recorder: CostRecorder, meanings: Meanings) -> None:
         super().__init__(recording=True, meanings=meanings)
         self.costs: list[ColdCost] = []
-        self._recorder, self._before = recorder, recorder.cost
+        self._cost_recorder, self._before = cost_recorder, cost_recorder.cost
 
     def step(
         self,
@@ -88,7 +96,7 @@ class _ColdLook(Look):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        now = self._recorder.cost
+        now = self._cost_recorder.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
         self.costs.append(now - self._before)
         self._before = now

@@ -43,7 +43,7 @@ from shardcore.shards.member_objects import JoinedObjects, Member, MemberListing
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, label_requests
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -427,7 +427,7 @@ class DataSet(Shard):
         return (LoadSource("files", "Objects in the files", reads, load),)
 
     @abstractmethod
-    def route(self, key: Any, look: Look) -> Sequence[str]:
+    def route(self, key: Any, recorder: LookupRecorder) -> Sequence[str]:
         """Return the members that may contain a parsed key, most likely first, and record the step."""
 
     @property
@@ -576,30 +576,30 @@ class DataSet(Shard):
         self._unreadable = unreadable
         return JoinedObjects(parts)
 
-    def lookup(self, key: Any, look: Look) -> ObjectRef:
+    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         """Route the key and search the members; a damaged member does not hide an object of another one."""
         absent: ShardError | None = None
         damage: ShardError | None = None
-        names = self.route(key, look)
+        names = self.route(key, recorder)
         for name in names:
-            before, member = len(look.steps), None
+            before, member = len(recorder.steps), None
             try:
                 member = self.member(name)
-                ref = member.lookup(key, look)
+                ref = member.lookup(key, recorder)
             except KeyAbsent as error:
                 absent = placed_error(error, name)
                 continue
             except (FormatError, NotAShard) as error:
                 found = placed_error(error, name)
-                look.damaged(found, f"{name}: {error.message}")
+                recorder.damaged(found, f"{name}: {error.message}")
                 damage = damage or found
                 continue
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                if look.recording:
-                    look.draw(before, member.sections if member is not None else ())
-                look.place(before, name, said=len(names) > 1)
+                if recorder.recording:
+                    recorder.draw(before, member.sections if member is not None else ())
+                recorder.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
             where = f"in none of the {len(names)} files that may contain it" if names else "no file may contain it"
@@ -629,7 +629,7 @@ class DataSet(Shard):
         """Return all objects with a parsed key, from all members that may contain it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
-        for name in self.route(key, Look()):
+        for name in self.route(key, LookupRecorder()):
             try:
                 refs = self.member(name).lookup_all(key)
             except (FormatError, NotAShard) as error:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.source_name import SourceName
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
 
 
 class FileShard(Shard):
@@ -99,8 +99,8 @@ class FileShard(Shard):
     def parse_key(self, text: str) -> Any:
         return text if self._lookup is None else self._lookup.parse(text)
 
-    def lookup(self, key: Any, look: Look) -> ObjectRef:
-        found: ObjectRef = self._lookup.find(key, look)
+    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
+        found: ObjectRef = self._lookup.find(key, recorder)
         return found
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:

@@ -19,7 +19,7 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
 
 
 class Draft:
@@ -148,7 +148,7 @@ class PartialShard(Shard):
     def load_index(self, progress: Progress = no_progress) -> None:
         """Do nothing."""
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         raise self.damage or KeyAbsent(key)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:

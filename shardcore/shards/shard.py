@@ -32,7 +32,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, record_lookup
+from shardcore.shards.trace import NO_MEANINGS, LookupRecorder, Meanings, Trace, record_lookup
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
@@ -236,7 +236,7 @@ class Shard(Displayed, ABC):
         return text
 
     @abstractmethod
-    def lookup(self, key: Any, look: Look) -> ObjectRef:
+    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         """Find a parsed key, reading through `look` and recording each step; used by `find` and `trace`.
 
         Raises:
@@ -247,7 +247,7 @@ class Shard(Displayed, ABC):
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key; may be empty."""
         try:
-            return (self.lookup(key, Look()),)
+            return (self.lookup(key, LookupRecorder()),)
         except KeyAbsent:
             return ()
 
@@ -340,7 +340,7 @@ class Shard(Displayed, ABC):
         """
         parsed = self.parse_key(self.key_text(key))
         with reading_for(ReadPurpose.LOOKUP):
-            return self.lookup(parsed, Look())
+            return self.lookup(parsed, LookupRecorder())
 
     @_operation
     def find_all(self, key: Key) -> Sequence[ObjectRef]:
@@ -389,7 +389,7 @@ class Shard(Displayed, ABC):
         parsed = self.parse_key(text)
         with reading_for(ReadPurpose.LOOKUP):
             return record_lookup(
-                text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections
+                text, lambda recorder: self.lookup(parsed, recorder), self.meanings, sections=lambda: self.sections
             )
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
@@ -439,7 +439,7 @@ class Shard(Displayed, ABC):
             raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
         data = self.read(wanted, limit=limit)
         if layout is None:
-            from shardcore.codecs.npy import MAGIC, npy_layout
+            from shardcore.codecs.npy_header import MAGIC, npy_layout
 
             if not data.startswith(MAGIC):
                 raise UsageError(f"{short(wanted.key)} is not an array")

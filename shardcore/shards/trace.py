@@ -1,7 +1,7 @@
 """Lookup, recorded step by step.
 
-Lookups of formats read through a `Look` and report each step to it. `find` uses a `Look` that records nothing, `trace`
-one that records. The cost of a step is measured where it reads.
+Lookups of formats read through a `LookupRecorder` and report each step to it. `find` uses one that records nothing.
+The cost of a step is measured where it reads.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Trace(Displayed):
         return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
 
 
-class Look:
+class LookupRecorder:
     """Running lookup: counts reads, and records steps if `recording`."""
 
     def __init__(self, *, recording: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
@@ -261,27 +261,27 @@ class Look:
 
 def record_lookup(
     key: str,
-    lookup: Callable[[Look], ObjectRef],
+    lookup: Callable[[LookupRecorder], ObjectRef],
     meanings: Meanings = NO_MEANINGS,
-    look: Look | None = None,
+    recorder: LookupRecorder | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
     """Run a lookup and return its trace; SourceError is raised, not recorded.
 
-    `look` records the steps (default: a new `Look`); `sections` returns the sections of the file for the drawings.
+    `recorder` records the steps (default: a new one); `sections` returns the sections of the file for the drawings.
     """
-    look = look or Look(recording=True, meanings=meanings)
+    recorder = recorder or LookupRecorder(recording=True, meanings=meanings)
     try:
-        ref = lookup(look)
+        ref = lookup(recorder)
     except KeyAbsent as error:
-        look.draw(0, sections())
-        return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
+        recorder.draw(0, sections())
+        return Trace(key, ABSENT, tuple(recorder.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
-        look.damaged(error)
-        look.draw(0, sections())
-        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
-    look.draw(0, sections())
-    return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
+        recorder.damaged(error)
+        recorder.draw(0, sections())
+        return Trace(key, DAMAGED, tuple(recorder.steps), error=error.placed, remedy=error.remedy)
+    recorder.draw(0, sections())
+    return Trace(key, FOUND, tuple(recorder.steps), ref=ref, described=recorder.described)
 
 
 def placed_step(step: Step, member: str) -> Step:

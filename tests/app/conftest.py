@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.extraction import ExtractionRequest
@@ -21,6 +22,8 @@ from tests.app.hex_samples import SampleReader
 from tests.remote.conftest import s3, server
 
 __all__ = ["s3", "server"]
+
+AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
 # On a busy machine what is waited for comes late; only what never comes costs all of this.
 for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitExposed):
@@ -89,6 +92,15 @@ def pages(jobs: Jobs, reader: SampleReader) -> PageCache:
     made = PageCache(jobs)
     made.use(reader)
     return made
+
+
+def visible(qtbot: QtBot, widget: AnyWidget, *size: int) -> AnyWidget:
+    """Shows a widget, in its own size or another, until the end of the test."""
+    qtbot.addWidget(widget)
+    if size:
+        widget.resize(*size)
+    widget.show()
+    return widget
 
 
 def open_in(session: Session, qtbot: QtBot, path: Path) -> None:

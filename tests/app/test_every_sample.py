@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.model.node import Children
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import rounds, sampled
 from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
@@ -52,7 +52,7 @@ def samples() -> list[str]:
             paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in BARE]
             names = [str(path.relative_to(DATA)) for path in paths if not _other(path)]
             found += sampled(names, QUICK)
-    bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in assets.samples()]
+    bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in resources.samples()]
     found += sampled([f"../../{name}" for name in bundled], QUICK)
     return sampled(list(dict.fromkeys(found)), rounds(FULL_IN_ALL, QUICK_IN_ALL), full=False)
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QImage
 
 import shardcore
 from shardcore import RemoteOptions
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import sampled
 from shardscope.__main__ import main, parser, reach_of
 
@@ -79,7 +79,7 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     done = command("--screenshot", traced, sample, "--trace", key, "--step", 3, "--verify", "index")
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(traced))
-    lesson = assets.resources() / "lessons" / "swh-1-meet-the-file.md"
+    lesson = resources.resources() / "lessons" / "swh-1-meet-the-file.md"
     done = command("--screenshot", taught, sample, "--lesson", lesson)
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(taught))
@@ -153,4 +153,4 @@ def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     assert reach_of(options, given) == RemoteOptions(anonymous=True, endpoint_url="http://h:9", addressing="path")
     with pytest.raises(SystemExit):
         reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
-    assert "give one or the other" in capsys.readouterr().err
+    assert "cannot be combined with a profile or keys" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import MemoryFolder
@@ -103,11 +103,11 @@ class LineShard(Shard):
         """Nothing is left to load."""
         progress(1, 1)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
         """Reads the lines from the first one."""
         assert self.source is not None
-        look.meter(self.source).read(0, len(self.data))
-        look.step("Read", "All lines are compared.", Span("", 0, len(self.data)), Span("@0-1", 0, 1))
+        recorder.meter(self.source).read(0, len(self.data))
+        recorder.step("Read", "All lines are compared.", Span("", 0, len(self.data)), Span("@0-1", 0, 1))
         for row, (found, start, _) in enumerate(self.lines.places):
             if found == b"broken" and key == "broken":
                 raise FormatError("a broken line", span=Span("", start, start))
@@ -156,9 +156,9 @@ class LineSet(DataSet):
         """As the opener says."""
         return self._openers[name]()
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         """All members."""
-        look.step("Route", "Any member may hold the key.")
+        recorder.step("Route", "Any member may hold the key.")
         return [member.name for member in self.members]
 
 

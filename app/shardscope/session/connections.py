@@ -1,4 +1,4 @@
-"""As whom, and through which endpoint, remote places are reached: remembered without secrets. No Qt here."""
+"""Connection options by bucket or server, saved without credentials. No Qt here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
-"""Choices that are kept from one start to the next; keys are not among them."""
+"""Options that are saved; credentials are not among them."""
 
 MOST_PLACES = 100
 
@@ -32,7 +32,7 @@ class Endpoint:
 
 
 _AS_USUAL = "usual"
-"""Value of a connection without a choice; anonymous requests are a choice."""
+"""Saved value of `who` if no login was chosen; anonymous access is a choice."""
 
 
 ENDPOINTS = (
@@ -43,7 +43,7 @@ ENDPOINTS = (
     Endpoint("Wasabi", "https://s3.wasabisys.com"),
     Endpoint("Backblaze B2", "https://s3.REGION.backblazeb2.com"),
 )
-"""Endpoints to begin with; every other one is typed."""
+"""Endpoints offered by the dialog; others can be typed."""
 
 
 def who_of(options: RemoteOptions | None) -> Who:
@@ -55,6 +55,7 @@ def who_of(options: RemoteOptions | None) -> Who:
 
 
 def place_of(uri: str) -> str:
+    """Return the bucket or server as `scheme://name/`, the key of its options; empty if `uri` is not an address."""
     try:
         address = parse_address(uri)
     except ShardError:
@@ -64,6 +65,7 @@ def place_of(uri: str) -> str:
 
 
 def _unsaid(options: RemoteOptions) -> bool:
+    """Return whether no login was chosen: requests are signed if the AWS configuration has credentials."""
     return options.anonymous is None and not options.profile and not options.access_key
 
 
@@ -74,6 +76,7 @@ def to_json(options: RemoteOptions) -> str:
 
 
 def from_json(text: str) -> RemoteOptions | None:
+    """Return the options written by `to_json`; None if invalid. Options with access keys become anonymous."""
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}
@@ -98,11 +101,17 @@ def way_words(text: str) -> str:
 
 
 class Connections:
+    """Connection options by bucket or server; access keys stay in memory, `kept` has the rest as JSON."""
+
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
         self._secret: dict[str, RemoteOptions] = {}
 
     def way_to(self, uri: str) -> RemoteOptions | None:
+        """Return the options for an address; None if none were chosen.
+
+        A bucket keeps its endpoint when its keys are gone, so that its name is not sent to another store.
+        """
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
         return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
@@ -113,6 +122,7 @@ class Connections:
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
     def offered_way(self, uri: str) -> RemoteOptions | None:
+        """Return endpoint, region and addressing of the latest bucket as defaults for a new bucket, or None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
         last = next((text for place, text in reversed(self.kept.items()) if place.startswith("s3://")), "")
@@ -122,6 +132,7 @@ class Connections:
         return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
 
     def is_unplaced(self, uri: str) -> bool:
+        """Return whether a new bucket may be in one of several stores, because other endpoints were used before."""
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
@@ -143,6 +154,7 @@ class Connections:
 
 
 def _is_bucket(uri: str) -> bool:
+    """Return whether an address names a bucket but not its store: `s3://`, `s3a://`, `arn:`, but no console URL."""
     try:
         return parse_address(uri).scheme == "s3" and not uri.lstrip().lower().startswith("http")
     except ShardError:

@@ -8,16 +8,15 @@ from enum import Enum
 from types import MappingProxyType
 
 MAX_BYTES = 16 * 1024 * 1024
-"""More than this is not put on the clipboard."""
 
 GROUP = 8
-"""Bytes between which the hex view leaves a wider gap."""
+"""Bytes per group of the hex view; groups are two spaces apart."""
 
 _PER_LINE = 16
 _BASE64_LINE = 76
 
 PRINTABLE = bytes(b if 0x20 <= b < 0x7F else 0x2E for b in range(256))
-"""Maps a byte to the ASCII character that stands for it; a dot for those that have none."""
+"""Translation table for the text column: bytes that are not printable ASCII become dots."""
 
 
 class CopyAs(Enum):
@@ -29,7 +28,7 @@ class CopyAs(Enum):
 
 
 class TooMuchToCopy(Exception):
-    """More bytes than the clipboard should hold."""
+    """Selection of more than `MAX_BYTES`."""
 
 
 def check_size(size: int) -> None:
@@ -40,6 +39,11 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
+    """Return bytes as text; a row of `CopyAs.SEEN` begins where `(offset + lead) % width` is 0.
+
+    Raises:
+        TooMuchToCopy: More than `MAX_BYTES`.
+    """
     check_size(len(data))
     if form is CopyAs.SEEN:
         return as_seen(data, start=start, width=width, lead=lead, digits=digits)

@@ -1,4 +1,4 @@
-"""Timer that waits until something stops happening."""
+"""Timer that calls once after a burst of events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from PySide6.QtCore import QObject, QTimer, SignalInstance
 
 
 class Debounce(QTimer):
+    """Single-shot timer. Connect signals to `again`: `start` would take their argument as the interval."""
+
     def __init__(self, parent: QObject, call: Callable[[], object] | SignalInstance, milliseconds: int = 0) -> None:
         super().__init__(parent)
         self.setSingleShot(True)

@@ -18,16 +18,16 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenedShard
 
 MOST_CLOSED = 20
-"""Closed tabs that can be reopened."""
 
 MOST_OPEN = 200
-"""Tabs of a window."""
 
 _numbers = itertools.count(1)
 
 
 @dataclass(eq=False)
 class Document:
+    """One open file; `state`, `views` and `mail` (results of jobs to deliver) are set while it is parked."""
+
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))
     shard: Shard | None = None
@@ -45,7 +45,7 @@ class Document:
 
 class KeepsView(Protocol):
     def view_state(self) -> object:
-        """Return the state of the view."""
+        """Return the state; called before the document is parked."""
 
     def restore_view_state(self, state: object) -> None:
         """Restore a state; called after `opened`."""
@@ -62,19 +62,26 @@ def _whole(uri: str) -> str:
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    # What is inside a sandbox stays as it was opened: with other changes it is another thing.
+    # Content opened from inside a sandbox does not follow later changes, so other changes are another content.
     changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
     return said and way and changed and same_place(one.link, other.link)
 
 
 class Documents(OpenedShard):
+    """Open documents, of which one is shown. Views get the same signals as when one file replaces another.
+
+    Attributes:
+        switching: Whether `closed` and `opened` are emitted because a document is parked or shown again.
+        may_show: Called before an opened document is shown automatically; False keeps it in the background.
+    """
+
     documents_changed = Signal()
     """Documents were added, removed, moved or changed, or another one is shown."""
     switched = Signal()
-    """A parked document is shown again, and all signals on it were emitted."""
+    """A parked document is shown again; emitted after all other signals about it."""
 
     PARKED: tuple[str, ...] = ("index_state", "listing", "trouble", "_agreed", "_held")
-    """The values that belong to a document."""
+    """Attributes that belong to the shown document and are stored when it is parked."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
@@ -108,6 +115,7 @@ class Documents(OpenedShard):
         return any(unsaved() for unsaved in self._unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
+        """Return a callback that waits while the document shown now is parked; with `closed`, it also outlives it."""
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -130,6 +138,7 @@ class Documents(OpenedShard):
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
+        """Open a request in a new tab; None if it is open already (then it is shown), or if the user is asked first."""
         there = next((one for one in self.documents if _alike(request, one.request)), None)
         if there is not None:
             if front:
@@ -149,6 +158,7 @@ class Documents(OpenedShard):
         return self._open_beside(request, select, front, agreed)
 
     def _stays_here(self, request: OpenRequest) -> bool:
+        """Return whether the request replaces the shown document: the same file, read with other options."""
         same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
         return self.shard is not None and not self._coming and same
 
@@ -189,7 +199,7 @@ class Documents(OpenedShard):
                     self._untold.append(partial(self._not_opened, request, error, again))
                 if self.shard is None and self.documents and not any(self._coming.values()):
                     self.show(self.documents[0])
-            # What is shown next removes the notices: errors wait for it.
+            # Showing a document removes the notices, so errors are reported afterwards.
             while self._untold and not any(self._coming.values()):
                 self._untold.pop(0)()
 
@@ -242,6 +252,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _park(self) -> None:
+        """Store the state of the shown document and cancel its jobs, except lasting and parking ones."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
@@ -299,6 +310,7 @@ class Documents(OpenedShard):
             self._dismiss()
 
     def close_document(self, document: Document) -> None:
+        """Close a document; one with unsaved changes is shown first, and the user confirms."""
         if document.unsaved:
             self.show(document)
         if document is self.document:

@@ -1,4 +1,4 @@
-"""Error messages of the window, in its own words."""
+"""Error messages of the window."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.KEYS: "Choose another rule for the keys.",
     }
 )
-"""Advice for each remedy that an error may have."""
 
 ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {
@@ -67,10 +66,11 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.AGAIN: "Try again",
     }
 )
-"""The words on the button that does it, where one can."""
+"""Label of the button that applies a remedy; other remedies have no button."""
 
 
 def plain_words(error: BaseException | None) -> str:
+    """Return what is wrong and where, then the advice for the window as a sentence of its own."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
         return f"{placed}. {ADVICE[error.remedy]}" if error.remedy is not None else placed
@@ -80,6 +80,7 @@ def plain_words(error: BaseException | None) -> str:
 
 
 def failure(what: str, error: BaseException | None, name: str = "") -> str:
+    """Return `Cannot open NAME: reason. Advice.`; `name` is removed from the beginning of the reason."""
     reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"

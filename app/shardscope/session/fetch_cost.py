@@ -1,4 +1,4 @@
-"""Bytes that some work would fetch, so that it can be confirmed first. No Qt here; nothing is read."""
+"""Estimates of the bytes that an operation fetches, so that it can be confirmed first. No Qt here; nothing is read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from shardcore import DataSet, Depth, Shard, Source
 
 MUCH = 8 << 20
-"""Bytes above which fetching is requested first."""
+"""Bytes above which the user is asked before fetching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costly:
+    """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
+
     what: str
     size: int
     go: Callable[[], object]
@@ -24,6 +26,7 @@ def missing_of(source: Source) -> int:
 
 
 def index_size(shard: Shard) -> int | None:
+    """Return an upper bound of the bytes for reading the index; None if a folder must be listed to know it."""
     return None if isinstance(shard, DataSet) and not shard.listed else shard.index_bytes
 
 

@@ -1,4 +1,4 @@
-"""Highlights besides the selection: ranges of a step, and arrows to targets of references. No Qt."""
+"""Highlights of a lookup step, and arrows from references to their targets. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from shardcore import Span, Step
 from shardcore.operations.references import References
 
 MOST_LIGHTS = 60
-"""Bytes that are highlighted at once; a step over a hundred files highlights the first of them."""
+"""Most ranges that are highlighted at once; of a step with more, the first ones."""
 
 MOST_ARROWS = 40
-"""Arrows that are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Light:
+    """Highlighted bytes; `hollow` ones are inputs of a computed step, which an earlier step has read."""
+
     number: int
     span: Span
     hollow: bool = False

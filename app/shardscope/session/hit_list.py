@@ -1,4 +1,4 @@
-"""Hits of a search: in the bytes of one source, or in the contents of objects. No Qt."""
+"""Hits of a search in the bytes of one source, or in the contents of objects. No Qt here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTS = 4096
 
 
 def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the first and the last of the hits in each 4,096th of a source, of few hits all."""
+    """Return the first and last hit in each 4,096th of a source, to draw them on a strip; up to 4,096 hits are kept."""
     if len(offsets) <= _PARTS:
         return offsets
     first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
@@ -30,6 +30,8 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
+    """Hits, ascending by offset (int64), or in the order of the objects; `count` may exceed the listed ones."""
+
     source: str = ""
     what: str = ""
     patterns: Sequence[Pattern] = ()
@@ -64,6 +66,7 @@ class HitList:
         return len(self.offsets)
 
     def span(self, number: int) -> Span | None:
+        """Return the bytes of a hit; None if its content is not stored as it is (compressed, for example)."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])
@@ -73,5 +76,6 @@ class HitList:
         return self.patterns[int(self.which[number])]
 
     def number_at(self, offset: int) -> int | None:
+        """Return the index of the hit that begins at `offset`, or None; O(log n)."""
         at = bisect_left(self.offsets, offset)
         return at if at < len(self.offsets) and int(self.offsets[at]) == offset else None

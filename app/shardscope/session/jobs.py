@@ -1,8 +1,7 @@
-"""Work off the GUI thread: the only place that knows thread pools.
+"""Jobs: work on thread pools, with results delivered on the GUI thread. Only this module uses thread pools.
 
-A job runs a function on a pool and brings its result home to the GUI thread. Every job reports exactly once, whatever
-happens: a result, the error it raised, or `Cancelled`. A key names a request: a newer job of the same key cancels the
-older one, and a result that nobody waits for any more is dropped.
+Every job reports exactly once: a result, the error it raised, or `Cancelled`. A newer job with the same key cancels the
+older one, and the result of a cancelled job is discarded.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CPU_THREADS = 2
 """Threads that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Progress is reported to the window at most this often."""
+"""Shortest time between two progress reports of a job."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -66,7 +65,7 @@ class JobState(Enum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     BROKEN = "broken off"
-    """It came to an end before its work did, and can be gone on with; said by who asked."""
+    """Ended early and can be resumed; set by the submitter."""
 
     @property
     def ended(self) -> bool:
@@ -79,6 +78,19 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
+    """One unit of work, and the handle to cancel it. The submitter sets `parks`, `completes`, `resume` and `note`.
+
+    Attributes:
+        key: A newer job with the same key in the same document cancels this one; None for no key.
+        title: Shown in Activity; empty for jobs that are not listed.
+        lasting: Whether the job continues when its shard is closed.
+        generation: Shard within the document (`scope`) that the job belongs to.
+        done_amount: Progress, in a unit of the job's own; `total_amount` is 0 while unknown.
+        parks: Whether the job continues while its document is parked, and its result waits there.
+        completes: Whether closing the window waits for the job instead of cancelling it.
+        started: `time.monotonic()`; 0 before. The same for `ended`.
+    """
+
     _jobs: Jobs
     _work: Work | None
     key: object
@@ -106,6 +118,7 @@ class Job:
         return self._cancel.is_set()
 
     def cancel(self) -> None:
+        """Request the job to stop; it reports `Cancelled` soon. Callable from any thread; no effect after the end."""
         self._jobs._cancel(self)
 
     def check(self) -> None:
@@ -113,6 +126,7 @@ class Job:
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
+        """Report progress; pass it to shardcore as `progress`. Raises `Cancelled` if the job was cancelled."""
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
@@ -122,11 +136,15 @@ class Job:
 
 
 class _Courier(QObject):
+    """Carries reports to the GUI thread by queued signals."""
+
     reported = Signal()
     progressed = Signal(object)
 
 
 class _Turn(QRunnable):
+    """Pool task that runs the waiting job with the highest priority when a thread is free."""
+
     def __init__(self, jobs: Jobs, pool: Pool) -> None:
         super().__init__()
         self.setAutoDelete(False)
@@ -138,6 +156,12 @@ class _Turn(QRunnable):
 
 
 class Jobs(QObject):
+    """Runner of jobs on two pools. Create and use it on the GUI thread.
+
+    Signals carry a `Job`: `added` and `changed` for jobs with a title, `trouble` for errors of jobs without `done`.
+    New jobs belong to the shown document `scope`; a lasting job without a title belongs to the window.
+    """
+
     added = Signal(object)
     changed = Signal(object)
     trouble = Signal(object)
@@ -177,6 +201,11 @@ class Jobs(QObject):
         discard: Callable[[Any], None] | None = None,
         scope: object = None,
     ) -> Job:
+        """Run `work(job)` on a thread of a pool; it must not touch widgets.
+
+        - `done(result, error)` is called once on the GUI thread, but not if its QObject was deleted
+        - `discard(result)` releases the resources of a result that arrives after cancellation
+        """
         scope = self.scope if scope is None else scope
         job = Job(self, work, key, title, lasting, self.generation, next(self._numbers), priority, scope)
         if key is not None:
@@ -203,11 +232,16 @@ class Jobs(QObject):
         return tuple(self._open)
 
     def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
+        """Cancel the jobs of a document, except lasting ones, and begin a new generation.
+
+        `then` is called on the GUI thread when all earlier jobs, including lasting ones, have reported.
+        """
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
         self.call_after(then or (lambda: None), scope)
 
     def call_after(self, then: Callable[[], None], scope: object = None) -> None:
+        """Begin a new generation, and call `then` once the earlier jobs have reported; cancels nothing."""
         scope = self.scope if scope is None else scope
         self._after.append((scope, self.generation, then))
         self.generation += 1
@@ -219,6 +253,7 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
+        """Cancel jobs except completing ones, and deliver all reports; return False if a thread did not end in time."""
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True
@@ -228,7 +263,7 @@ class Jobs(QObject):
         after, self._after = self._after, []
         for _, _, then in after:
             then()
-        # What they requested was cancelled at once, and is reported so.
+        # Jobs that these callbacks submitted were cancelled at once; deliver that.
         self._deliver_all()
         return ended
 
@@ -250,9 +285,9 @@ class Jobs(QObject):
         error: BaseException | None = None
         try:
             job.check()
-            # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
-            # What has a title is shown with its progress and can be stopped: it takes as long as its output is large.
-            # Errors before anything was read are the window's own.
+            # A cancelled job stops at its next read, however deep in a lookup or a tree.
+            # A job with a title shows progress and can be stopped, so its work may grow with its output.
+            # With `unread=False`, unforeseen errors before the first read are bugs of the window and pass unchanged.
             within = budgeted(taking=bool(job.title), unread=False)
             with stopped_by(job.check), wanted(_SOON[job.priority]), within:
                 result = work(job)
@@ -327,6 +362,7 @@ class Jobs(QObject):
 
 
 def _named(job: Job) -> tuple[object, object]:
+    """Return the scope in which the key of a job is unique, and the key."""
     return None if job.lasting and not job.title else job.scope, job.key
 
 
@@ -335,5 +371,6 @@ def _before(job: Job, scope: object, generation: int) -> bool:
 
 
 def alive(callback: Callable[..., Any]) -> bool:
+    """Return False if the QObject that a bound method belongs to was deleted."""
     owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

@@ -1,4 +1,4 @@
-"""Findings as marks on bytes: sorted, so that those on the screen are found at once."""
+"""Findings as marks on bytes, sorted for fast access to those on the screen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 @dataclass(frozen=True)
 class Mark:
+    """Bytes `[start, stop)` of a finding; at least one byte."""
+
     start: int
     stop: int
     severity: Severity
@@ -35,6 +37,7 @@ class Marks:
         return len(self.all)
 
     def inside(self, start: int, stop: int, most: int = 500) -> list[Mark]:
+        """Return at most `most` marks that touch `[start, stop)`, the worst last, so that it is painted on top."""
         last = bisect_left(self._starts, stop)
         first = bisect_left(self._reach, start + 1, 0, last)
         touching = [mark for mark in self.all[first:last] if mark.stop > start]

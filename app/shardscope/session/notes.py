@@ -1,4 +1,4 @@
-"""Notes on what is open: read and written by jobs, for the views that show them."""
+"""Notes on the open file: read and written by jobs, for the views that show them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
-"""Notes whose fields are named."""
+"""Most notes for which the annotated field is looked up."""
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
@@ -35,10 +35,11 @@ def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
 
 
 class SessionNotes(QObject):
+    """Notes on the open file; read-only in a sandbox. `book` is None while they are read, and after an error."""
+
     changed = Signal()
-    """The notes, or their fields, changed."""
+    """The notes, or the names of their fields, changed."""
     added = Signal(object)
-    """A `Note` that was added or edited."""
 
     def __init__(self, session: OpenedShard) -> None:
         super().__init__(session)
@@ -67,7 +68,7 @@ class SessionNotes(QObject):
         if self.error:
             return self.error
         if self.book is not None and self.book.changed:
-            return self.tr("The file has changed since these notes were written: offsets may be others.")
+            return self.tr("The file has changed since these notes were written: offsets may no longer match.")
         if self.book is not None and self._session.request.sandbox:
             return self.tr("Notes of the file: read-only in the sandbox")
         return ""
@@ -79,6 +80,7 @@ class SessionNotes(QObject):
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
+        """Read the notes in a job; after a reload of an edited file, its notes are kept."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
@@ -133,6 +135,7 @@ class SessionNotes(QObject):
         )
 
     def export(self, path: Path) -> None:
+        """Write the notes as Markdown; replaces an existing file, which the dialog has confirmed."""
         book = self.book
         if book is None:
             return
@@ -168,7 +171,7 @@ class SessionNotes(QObject):
             return
 
         def locked(shard: Shard, _: Job) -> NoteBook:
-            # Each change reads what is stored and writes it again: one after the other, each on what the last one left.
+            # Each change reads, modifies and writes the stored notes, so changes run one after the other.
             with self._writing:
                 stored[0] = work(shard, stored[0])
                 return stored[0]
@@ -183,7 +186,7 @@ class SessionNotes(QObject):
 
         job = self._session.ask(locked, take, failed=fail)
         if job is not None:
-            # What was written is stored, even when the tab or the window is closed at once.
+            # The note is stored even if the tab or the window is closed now.
             job.lasting = job.parks = job.completes = True
 
     def _take(self, book: NoteBook) -> None:

@@ -1,4 +1,4 @@
-"""Counts of objects by kind and state, columns with one value, and sums. No Qt here."""
+"""Counts of objects by kind, state and codec, columns with one value, and sums of sizes. No Qt here."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.row_ranges import RowRanges
 
 MOST_COUNTED = 16_000_000
-"""Rows that are looked at to count them."""
+"""Most rows counted in a local file."""
 
 MOST_COUNTED_FAR = 100_000
-"""Rows counted at most in a remote file, where each look may be a request."""
+"""Most rows counted in a remote file, where each piece may need a request."""
 
 _NOTHING = (State.UNUSED, State.DELETED)
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
+    """Counts of all rows; `constant` are the columns with the same value in all rows, and `state` if all are live."""
+
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]
     codecs: tuple[tuple[str, int], ...]
@@ -36,6 +38,7 @@ def countable(rows: int, *, far: bool) -> bool:
 
 
 def count(shard: Shard, progress: Progress = no_progress) -> Census:
+    """Count all rows; O(rows), reads the index."""
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
     largest, stored_differs, total, done = 0, False, len(objects), 0
@@ -86,4 +89,5 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
+    """Return the exact sum; sizes in a damaged file may exceed 64 bits when added."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

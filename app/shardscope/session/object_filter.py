@@ -1,4 +1,4 @@
-"""Filter of the objects: a key, sizes, states, kinds, codecs. No Qt here."""
+"""Filter of the objects by key, size, row, state, kind and codec. No Qt here."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
+    """Conditions for a row; `key` is a key, a part of one, or a glob pattern, and all rules must hold."""
+
     key: str = ""
     rules: tuple[Fits, ...] = ()
     by_size: bool = False
@@ -41,6 +43,17 @@ class Filter:
 
 
 def parse(text: str, objects: Objects) -> Filter:
+    """Parse the words of a filter.
+
+    - `>4K`, `<=1M`, `=7`, `10..200`, `size:…`: uncompressed size in bytes, both ends included
+    - `stored:…`: stored size
+    - `row:10..20`: row numbers, both ends included
+    - `state:live,unused`, `kind:chunk`, `codec:lz4`; `-state:unused` excludes
+    - `key:…` and every other word: part of the key
+
+    Raises:
+        UsageError: A size, row, state, kind or codec is invalid.
+    """
     keys: list[str] = []
     rules: list[Fits] = []
     by_size = False
@@ -62,6 +75,7 @@ def parse(text: str, objects: Objects) -> Filter:
 
 
 def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the rows whose key contains a text or matches a glob pattern; hashes match in either case."""
     part = text.strip("*")
     if any(sign in part for sign in "*?[") or text not in (part, f"*{part}*"):
         match = re.compile(translate(text)).match
@@ -74,6 +88,7 @@ def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArra
 
 
 def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
+    """Return a mask of the hashes that contain hex digits; searches one joined text instead of a string per hash."""
     digits, width = hashes.data.tobytes().hex(), 2 * int(hashes.lengths.max(initial=0))
     numbers, at = [], digits.find(part)
     while at >= 0:

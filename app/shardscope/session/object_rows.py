@@ -1,4 +1,4 @@
-"""Rows that are shown, and their order: filters, orders, and the search for a file among the objects. No Qt here."""
+"""Rows of the object table: filter, order, and the search for a local file among the objects. No Qt here."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import Filter, fitting_keys, parse
 
 STEP = 1 << 16
-"""Rows looked at between two calls of `progress`."""
 
 PIECE = 1 << 20
 
 MAX_SORTED = 16_000_000
-"""Rows sorted by a column of numbers for which the format keeps no order."""
+"""Most rows sorted by a numeric column for which the format stores no order."""
 
 MAX_SORTED_KEYS = 4_000_000
-"""Rows sorted by their keys as text."""
+"""Most rows sorted by key as text."""
 
 MANY_SIZES = 100_000
-"""Of more rows than this, sizes that are unknown yet are not read to filter by them."""
+"""Most rows for which a filter reads unknown sizes."""
 
 MAX_COMPARED = 500
-"""Objects of the size of a dropped file that are read to compare them."""
+"""Most objects that are read to compare them with a dropped file."""
 
 _FIELDS = {"offset": "start", "stored": "stored_size"}
 
 Rows = NDArray[np.int64]
 
 SomeRows = NDArray[np.integer]
-"""Rows, in whatever holds their numbers."""
+"""Row numbers, uint32 or int64; see `_compact`."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
+    """Filter (see `object_filter.parse`) and order: one of `Objects.orders`, or the name of a column."""
+
     text: str = ""
     order: str = "slot"
     descending: bool = False
@@ -55,10 +56,18 @@ class View:
 
 
 class LooksAtAll(UsageError):
-    """A view needs all rows, and they were not to be looked at."""
+    """A view needs all rows, which `whole=False` excludes."""
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
+    """Return the rows of a view in order; None for all rows in the order of the format.
+
+    Rows without a value in the sorted column come last in both directions.
+
+    Raises:
+        LooksAtAll: The view needs all rows and `whole` is False. A complete key is looked up without the index.
+        UsageError: The filter is invalid, or there are too many rows to sort.
+    """
     objects = shard.objects
     if view.plain:
         return None
@@ -68,7 +77,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
         return exact
     if not whole:
         raise LooksAtAll("looking at all rows reads the index first")
-    # Filtered first, in the order of the format: reading keys row after row is fast, and few are left to sort.
+    # Filter first: keys are read fastest in the order of the format, and fewer rows are left to sort.
     kept = _filtered(objects, wanted, progress) if view.text else None
     known, rest = _ordered(shard, view.order, kept, progress)
     known = known[::-1] if view.descending else known
@@ -88,6 +97,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
+    """Return the rows in ascending order (stable), and the rows without a value in it."""
     objects = shard.objects
     rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept
     if name in objects.orders:
@@ -112,6 +122,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
 
 
 def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
+    """Separate an ascending order from rows without a value: those with -1, which are first, and those left out."""
     left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):
@@ -141,7 +152,7 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
         found = shard.find_all(text)
     except ShardError:
         return None
-    # An object of each row is not needed: there may be very many.
+    # Take the rows without creating an object for each: there may be very many.
     rows = found.row if isinstance(found, ObjectSlice) else np.array([ref.row for ref in found], np.int64)
     rows = np.unique(rows[rows >= 0])
     return rows if len(rows) else None
@@ -162,6 +173,7 @@ def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
 def place_of_key(
     objects: Objects, order: SomeRows | None, text: str, start: int, progress: Progress = no_progress
 ) -> int | None:
+    """Return the position in `order` of the next key with a prefix, searching from `start` and wrapping around."""
     rows, begins = np.arange(len(objects)) if order is None else order, (text, text.lower())
     for first, part in ((start, rows[start:]), (0, rows[:start])):
         at = first
@@ -188,9 +200,15 @@ class Sought:
 
 
 def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
+    """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
+
+    Raises:
+        UsageError: The path is a folder.
+        SourceError: The file cannot be read.
+    """
     name = path.name
     if path.is_dir():
-        raise UsageError(f"{name} is a folder: drop one file, to see whether it is in here")
+        raise UsageError(f"{name} is a folder: drop a single file to search for it")
     digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:

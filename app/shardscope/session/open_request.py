@@ -1,4 +1,4 @@
-"""Way in which something is opened, kept so that it can be opened again. No Qt here."""
+"""Request to open something, kept so that it can be opened again. No Qt here."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.location import source_of
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
-from shardcore.teaching.assets import resources
+from shardcore.teaching.resources import resources
 
 SERVES_DELETED = "deleted"
-"""The option by which formats with tombstones serve what these cover."""
+"""Option of formats with tombstones: return deleted objects."""
 
 XORBS = "xorbs"
-"""The option that names the folder of xorbs."""
+"""Option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
+    """Return the last part of a path or address, percent-decoded; for a link into a file `a.des › 2090`."""
     file, *inside = names_of(uri, _last_part)
     return shown_inside(file, inside)
 
@@ -67,6 +68,15 @@ def _last_part(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
+    """Address to open, with its options.
+
+    Attributes:
+        format: None to detect it. The format of content inside a file is always detected.
+        remote: Connection options; excluded from every text, since they may contain keys.
+        changes: Changes of the sandbox, for the file with the identity `expects`.
+        inside: Path to the content to open inside the file; empty for the file.
+    """
+
     uri: str = field(repr=False)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -78,6 +88,7 @@ class OpenRequest:
 
     @property
     def shown(self) -> str:
+        """Path, address or link for display, without login and signature."""
         return inside_link(shown_address(self.uri), self.inside)
 
     @property
@@ -102,6 +113,7 @@ class OpenRequest:
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
+        """Return the request with its link split and its address normalised; accesses the disk."""
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
         file = plain_address(file) if is_address(file) else file
@@ -131,13 +143,14 @@ class OpenRequest:
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
+        """Open it, in a job. Damage gives a partial shard. Decompression has a process that ends with the shard."""
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
             shard = open_inside(
                 shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
             )
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
-            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            # List the shards now, since the window must not wait for it. Without a listing, keys still work.
             with suppress(SourceError):
                 len(shard.members)
         return shard
@@ -161,8 +174,13 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
+        """Extract the intact objects, in a sandbox from the changed bytes; without `folder` only report.
+
+        Raises:
+            UsageError: The request is for content inside a file.
+        """
         if self.inside:
-            raise UsageError("objects are recovered from files: save it as a file, and open that")
+            raise UsageError("objects can only be recovered from a file: save it as a file and open that")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(
@@ -180,6 +198,7 @@ class OpenRequest:
                 where.close()
 
     def _patched(self, tape: RequestLog | None) -> PatchedSource:
+        """Return the file with the changes applied in memory; the caller closes it."""
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()
@@ -192,6 +211,7 @@ class OpenRequest:
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+    """Return the shards of a data set if they are listed already; does not block."""
     return shard.members if shard.listed else ()
 
 

@@ -1,4 +1,4 @@
-"""Open shard: opening, closing, its index, and the one way to run a job on it. All reading is done by jobs."""
+"""The open shard: opening, closing, its index, and jobs that read it."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 SOON_MILLISECONDS = 50
-"""A program that writes a file does it in many pieces: they are one change."""
+"""Delay after a change, since programs write a file in many pieces."""
 
 RARELY_MILLISECONDS = 15_000
-"""The system does not tell of files on other machines: they are asked about now and then."""
+"""Interval of the periodic check: the system does not report changes on network file systems."""
 
 
 class SourceWatch(QObject):
+    """Emits `due` when the file may have changed: on a system event, when the window is activated, and periodically."""
+
     due = Signal()
 
     def __init__(self, parent: QObject) -> None:
@@ -82,7 +84,7 @@ class SourceWatch(QObject):
         self._rarely.stop()
         self._uri = ""
         if self._files is not None:
-            # At once, on this thread: Python might let it go on any other.
+            # Delete it on this thread: the garbage collector may run on any other.
             delete(self._files)
             self._files = None
 
@@ -91,12 +93,12 @@ class SourceWatch(QObject):
 
     def _tell(self) -> None:
         if self._files is not None:
-            # What was put in place of the file is another one to the system.
+            # A file that was replaced is not watched any more; add it again.
             self._files.removePath(self._uri)
             self._files.addPath(self._uri)
         self.due.emit()
 
-    # Declared, so that Qt finds it as long as the object lives: the application outlives whoever watches.
+    # A declared slot is disconnected with the object; the application outlives it.
     @Slot(Qt.ApplicationState)
     def _state_changed(self, state: Qt.ApplicationState) -> None:
         if not self._uri:
@@ -111,13 +113,13 @@ class SourceWatch(QObject):
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
-"""Local indexes up to this many bytes are read as soon as a shard is open."""
+"""Largest local index, in bytes, that is loaded right after opening."""
 
 FAR_INDEX_BYTES = 1 << 20
-"""The same for remote indexes: of larger ones, only the rows on the screen are fetched."""
+"""The same for remote indexes; of larger ones, only the rows on the screen are fetched."""
 
 AUTO_MEMBERS = 16
-"""Indexes of up to so many remote shards are read as soon as their folder is open: each costs a request at least."""
+"""Most remote shards of a data set whose indexes are loaded right after opening: at least one request each."""
 
 
 class IndexState(Enum):
@@ -142,41 +144,45 @@ class OpenFailure:
 
 
 class OpenedShard(QObject):
+    """The open shard, if any. Lives on the GUI thread; all reading is done by jobs.
+
+    Attributes:
+        listing: The objects, once their number is known; accessing their length does not read then.
+        replacing: Whether `closed` is emitted because another file is being opened.
+        may_leave: Called before the shard is closed, with the next request (None: closing) and a callback. Returns
+            whether to continue; if False, it may call the callback later.
+    """
+
     opening = Signal(object)
-    """A uri: it is being opened; what was open stays until that works."""
+    """Carries the URI that is being opened; the open shard stays until that succeeds."""
     opened = Signal(object)
-    """The shard."""
     closed = Signal()
     failed = Signal(object)
-    """An `OpenFailure`; what was open stays open."""
+    """Carries an `OpenFailure`; the open shard stays open."""
     declined = Signal(object)
-    """An `OpenFailure` after which the user was asked, and did not agree."""
+    """Carries an `OpenFailure` after which the user was asked and did not agree."""
     ended = Signal(object)
-    """A uri: it is not being opened any more, whatever came of it."""
+    """Carries the URI whose opening has ended, successfully or not."""
     index_changed = Signal(object)
-    """The `IndexState`."""
     index_loaded = Signal()
     typed_changed = Signal()
-    """Jobs read other typed bytes than before, or none."""
+    """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
-    """A `SourceError`: the file was changed or is gone; None when that is over."""
+    """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
     tape_changed = Signal(object)
-    """The `RequestLog` of what is opened, or None."""
     message = Signal(object)
-    """A sentence for the status bar: an acknowledgement that may be missed."""
+    """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
-    """Error as a sentence and its `Remedy`, or None."""
     member_damaged = Signal(object, object)
-    """The name of a file of a data set, and the `FormatError` for which its bytes are not shown."""
+    """Carries the name of a shard of a data set, and the `FormatError` for which its bytes are not shown."""
     succeeded = Signal(object)
-    """A sentence on the result of an operation."""
     remedy_wanted = Signal(object)
-    """The `Remedy` that somebody requested."""
+    """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
-    """A `Costly`: somebody is to be asked whether so much may be fetched."""
+    """Carries a `Costly`: the user must be asked."""
 
     untrusted = Signal(object, object, object)
-    """A `StoreUntrusted`, what opens the file with its stores trusted, and what is called where they are not."""
+    """Carries a `StoreUntrusted`, a callback to open the file with its stores trusted, and one to refuse."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -209,6 +215,11 @@ class OpenedShard(QObject):
         title: str = "",
         written: bool = False,
     ) -> Job | None:
+        """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
+
+        `failed` gets an error, or is the beginning of a notice about it; empty ignores errors.
+        `written` reads the file without bytes that are being typed.
+        """
         shard = self.shard
         if shard is None:
             return None
@@ -242,15 +253,10 @@ class OpenedShard(QObject):
         return job
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
-        """Take the result of a job whose shard is not shown any more.
-
-        Args:
-            shard: What it was about.
-            job: The job.
-            deliver: Delivers it, once the shard is shown again.
-        """
+        """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Call `go`, but ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -285,6 +291,10 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
+        """Open in place of the open shard, which stays until that succeeds; None if the user is asked first.
+
+        A function as `select` is called just before the old shard is closed. Without `agreed`, `LargeRead` asks.
+        """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
             return None
@@ -320,7 +330,7 @@ class OpenedShard(QObject):
     def _with_way(self, request: OpenRequest) -> OpenRequest:
         if not request.is_remote:
             return request
-        # A page of a console names its store, which its bucket alone does not.
+        # A console URL names its store; the bucket address it resolves to does not.
         named = request.uri
         with suppress(UsageError):
             request = request.resolved()
@@ -331,6 +341,7 @@ class OpenedShard(QObject):
     def _opener(
         request: OpenRequest, tape: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
+
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
                 whole = request.resolved()
@@ -351,6 +362,7 @@ class OpenedShard(QObject):
             self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
+        """Close the shard: its jobs are cancelled, and its source is closed when the last one has ended."""
         if self.shard is not None and self.may_leave(None, self._close):
             self._close()
 
@@ -365,9 +377,11 @@ class OpenedShard(QObject):
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
+        """Close a shard that no job reads, in a job: its decompression process may take time to end."""
+
         def done(_: None, error: BaseException | None) -> None:
             if error is not None:
-                # The window closes: the job never ran.
+                # The job was cancelled because the window closes.
                 shard.close()
 
         self.jobs.submit(lambda _: shard.close(), priority=JobPriority.PREFETCH, lasting=True, done=done)
@@ -389,11 +403,7 @@ class OpenedShard(QObject):
             self.load_index(title="")
 
     def _arrive(self, select: Span | None) -> None:
-        """Something was opened, and told.
-
-        Args:
-            select: What was asked to be selected, or None.
-        """
+        """Called after `opened`; `select` are the requested bytes, or None."""
 
     def _reset(self) -> None:
         self._agreed = set()
@@ -406,6 +416,7 @@ class OpenedShard(QObject):
     # --- typed bytes ---
 
     def show_typed(self, shard: Shard | None) -> None:
+        """Make jobs read a shard with bytes that are being typed; None returns to the file. Views are refreshed."""
         if self._show_typed(shard):
             self.typed_changed.emit()
             self._look_again()
@@ -479,7 +490,7 @@ class OpenedShard(QObject):
             return
 
         def done(_: None, error: BaseException | None) -> None:
-            # Not by `ask`: it takes errors of sources as a reason to look again.
+            # Not with `ask`, which would call this method again after a source error.
             if self.shard is shard and not self._held and not isinstance(error, Cancelled):
                 self._set_trouble(error)
 
@@ -488,20 +499,23 @@ class OpenedShard(QObject):
         )
 
     def hold_watch(self, *, held: bool) -> None:
+        """Ignore changes of the file while the program writes it, until it is opened again."""
         self._held = held
         if not held:
             self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
+        """Handle an error of a job of a view: source errors lead to `check_source`, others are ignored."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and source_lost(error):
-                # A data set has no file to ask: what one of its members says of the server holds for all.
+                # A data set has no file of its own; an error of one shard's server applies to all.
                 self._set_trouble(error)
             else:
                 self.check_source()
 
     def _end_trouble(self) -> None:
+        """Clear the trouble of a data set once its server answers; for a single file `check_source` does it."""
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return

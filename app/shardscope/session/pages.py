@@ -1,7 +1,7 @@
-"""Bytes and their colours, page by page, for views that never wait.
+"""Cache of bytes and their colours in pages, for views that never wait.
 
-A view requests pages and paints what is there. What is missing is fetched by jobs, first the bytes, then the runs, and
-announced by a signal. Pages that left the view before their turn are not fetched; memory is bounded.
+A view requests pages and paints those in memory. Jobs fetch the bytes, then the runs, and a signal announces each page.
+Pages that leave the view before they are read are not fetched. Memory is bounded by `BUDGET`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
 PAGE = 16 * 1024
-"""Bytes of a page."""
 
 BUDGET = 64 * 1024 * 1024
-"""Pages are forgotten, the longest unused first, when they take more memory than this."""
+"""Memory of all pages, in bytes; above, the least recently used are dropped."""
 
 _Key = tuple[str, int]
 
@@ -35,6 +34,8 @@ class PageState(Enum):
 
 
 class Readable(Protocol):
+    """Source of pages; a `Shard` is one. Called on pool threads."""
+
     def bytes_of(self, name: str) -> Source:
         ...
 
@@ -53,6 +54,8 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
+    """Bytes of a source; empty after an error. `runs` is None while unknown; `epoch` is the version of their index."""
+
     start: int
     data: bytes
     runs: Runs | None = None
@@ -69,6 +72,11 @@ class BytePage:
 
 
 class PageCache(QObject):
+    """Pages of the open file, least recently used dropped first. Use it on the GUI thread.
+
+    `changed(name, number)`: a page was read, got its runs, or failed. `cleared()`: all pages are gone.
+    """
+
     changed = Signal(object, object)
     cleared = Signal()
     troubled = Signal(object)
@@ -103,11 +111,13 @@ class PageCache(QObject):
         self.cleared.emit()
 
     def refresh_runs(self) -> None:
+        """Compute runs again for pages that are requested from now on; call it after the index was loaded."""
         self._epoch += 1
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
     def get(self, name: str, number: int) -> BytePage | None:
+        """Return a page in memory, which may have an error; else None. Requests nothing."""
         page = self._pages.get((name, number))
         if page is not None:
             self._pages.move_to_end((name, number))
@@ -124,6 +134,7 @@ class PageCache(QObject):
         return self._round, self._epoch
 
     def want(self, name: str, numbers: Collection[int], *, ahead: int = 0, pages: int | None = None) -> None:
+        """Request pages; cancels jobs for other pages of this source. `ahead` (1 down, -1 up) prefetches one page."""
         if self._from is None:
             return
         self._screens[name] = numbers
@@ -138,6 +149,7 @@ class PageCache(QObject):
             self._ask(name, guess, JobPriority.PREFETCH)
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
+        """Return the half-open ranges of a source in memory, sorted."""
         if name not in self._ranges:
             self._ranges[name] = self._joined(name)
         return self._ranges[name]
@@ -152,6 +164,7 @@ class PageCache(QObject):
         return ranges
 
     def bytes_at(self, name: str, start: int, stop: int) -> bytes | None:
+        """Return the bytes `[start, stop)` if all are in memory, else None."""
         parts = []
         for number in range(start // PAGE, -(-stop // PAGE)):
             page = self._pages.get((name, number))
@@ -192,6 +205,8 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
+        """Request the path to a byte in a job; `done` is not called on an error."""
+
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:
                 done(path)
@@ -227,7 +242,7 @@ class PageCache(QObject):
             left = key in self._left
             self._left.discard(key)
             if isinstance(error, Cancelled):
-                # The screen may have come back to a page that it left while it was being read.
+                # The page may be on the screen again: it was scrolled back before the job ended.
                 if left and key[1] in self._screens.get(key[0], ()):
                     self._ask(*key, JobPriority.SCREEN)
                 return
@@ -253,7 +268,7 @@ class PageCache(QObject):
             self._painting.pop(key, None)
             if isinstance(error, Cancelled) or key not in self._pages:
                 return
-            # Colours that cannot be read are not requested again: the bytes stay in the colour of their section.
+            # After an error, runs are not requested again: the bytes keep the colour of their section.
             old = self._pages[key]
             self._keep(key, replace(old, runs=runs if runs is not None else old.runs, epoch=epoch))
             self.changed.emit(*key)

@@ -1,4 +1,4 @@
-"""Bytes that are going to change, to be shown in place beforehand; the source is not touched. No Qt here."""
+"""Bytes that an operation is going to change, shown in place beforehand. No Qt here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Range = tuple[int, int]
-"""Bytes, half-open."""
+"""Half-open range of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedRange:
+    """Bytes `[start, stop)` that are going to change.
+
+    Attributes:
+        new: The new bytes, or the first of them; None if the file is going to end before.
+        zeros: Whether all new bytes are zero; `new` is ignored then.
+    """
+
     start: int
     stop: int
     new: bytes | None = b""
@@ -25,6 +32,8 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
+    """Proposed changes of one source: sorted, disjoint stretches. Marks that are None are those of the stretches."""
+
     source: str
     stretches: tuple[ProposedRange, ...]
     old_marks: tuple[Range, ...] | None = None
@@ -50,6 +59,7 @@ class Proposed:
         return bytes(found)
 
     def marks(self, start: int, stop: int) -> Sequence[Range]:
+        """Return the marks of the shown side that touch `[start, stop)`; not clipped."""
         marks = self.new_marks if self.shows_new else self.old_marks
         if marks is None:
             return [(one.start, one.stop) for one in self.inside(start, stop)]

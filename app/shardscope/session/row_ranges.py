@@ -1,4 +1,4 @@
-"""Selected rows, as ranges: what costs the same for one row and for ten million. No Qt here."""
+"""Selected rows as ranges: the cost does not depend on the number of rows. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 1 << 16
-"""Rows in one piece of `pieces`."""
+"""Rows per array of `pieces`."""
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
+    """Rows of a table in display order; create it with `of`. Call `rows` and `pieces`, which build arrays, in a job.
+
+    Attributes:
+        parts: Half-open ranges of table positions, sorted and disjoint.
+        order: Row of `Shard.objects` at each position; None if positions are rows.
+    """
+
     parts: tuple[range, ...] = ()
     order: NDArray[np.integer] | None = None
 

@@ -1,4 +1,4 @@
-"""Sections that own some bytes. No Qt."""
+"""Sections that own a range or a byte. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shardcore import Section
 
 
 def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[Section]:
+    """Yield the non-empty sections with bytes in `[start, stop)`; `sections` must be sorted and without gaps."""
     at = max(bisect_right(sections, start, key=lambda s: s.start) - 1, 0)
     for section in sections[at:]:
         if section.start >= stop:

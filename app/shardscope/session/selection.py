@@ -1,4 +1,4 @@
-"""Selection, and its completion: from a byte to its object and back. No Qt here."""
+"""Selection, and the lookup of its node and object. No Qt here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from shardscope.session.error_words import plain_words
 
 @dataclass(frozen=True, slots=True)
 class Selection:
+    """Selected bytes, node and object. It is announced at once, and again when it is complete.
+
+    Attributes:
+        span: The bytes; None if the file, or a row without bytes, is selected.
+        path: Nodes from the source to the smallest one that holds all bytes; empty until it is known.
+        origin: The selecting view, so that it recognises its own selection.
+    """
+
     span: Span | None = None
     row: int | None = None
     path: tuple[Node, ...] = ()
@@ -26,6 +34,7 @@ class Selection:
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
+    """Return the complete selection of some bytes; reads, so call it in a job."""
     error = ""
     if not path:
         path, error = _path_to(shard, span)
@@ -33,7 +42,7 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     row = nearest_row(name)
     ref = _ref(shard, row)
     if row is None and (ref := _ref(shard, nearest_row(path))) is not None:
-        # A content of several nodes has no node of its own.
+        # Content that spans several nodes has no node of its own: use the object of the outer node.
         outer = main_span(ref)
         row = ref.row if outer is not None and outer.holds(span) else None
         ref = ref if row is not None else None
@@ -45,7 +54,7 @@ def of_row(shard: Shard, row: int) -> Selection:
     span = main_span(ref)
     if span is None:
         return Selection(None, row, (), ref, complete=True)
-    # A content without a byte of its own begins where something else does: its header or its entry explains it.
+    # Empty content has the offset of the next structure: explain its header or entry instead.
     own = next((one for one in (span, *ref.spans, ref.record) if one is not None and one.size), None)
     path, error = _path_to(shard, own) if own is not None else ((), "")
     path = named(path, own or span)
@@ -55,6 +64,7 @@ def of_row(shard: Shard, row: int) -> Selection:
 
 
 def main_span(ref: ObjectRef) -> Span | None:
+    """Return the bytes to show for an object: its content, preferably in its own shard, else its record."""
     near = (SourceName(), SourceName(ref.shard))
     inside = [span for span in ref.spans if SourceName.parse(span.source) in near]
     return next(iter(inside or ref.spans), ref.record)

@@ -1,4 +1,4 @@
-"""Session: open shard, selection and lookup. Views call the session and follow its signals; they hold no state."""
+"""The session: open documents, selection, lookup and verification. Views call it and follow its signals."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
 MOST = 200
-"""Places that are remembered."""
 
 NEAR = 1024
-"""A selection at most this many bytes from the last one replaces it."""
+"""Distance in bytes up to which a selection replaces the last place."""
 
 
 class History:
@@ -55,6 +54,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
+        """Add a place after the current one and drop later ones; a place near the last one replaces it."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -75,6 +75,7 @@ class History:
 
 
 def key_of(shard: Shard, row: int) -> str:
+    """Return the key of a row for links. Raises `UsageError` if a lookup of its key does not return the row."""
     key = shard.objects.ref(row).key
     if key is None:
         raise UsageError("the object has no key that a link can hold")
@@ -96,27 +97,26 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
 class Session(Documents):
+    """State of a window: open documents, selection and lookup. Lives on the GUI thread; all reading is done by jobs."""
+
     selection_changed = Signal(object)
-    """The `Selection`: at once when something is selected, and again when it is complete."""
+    """Carries the `Selection`: at once, and again when it is complete."""
     history_changed = Signal()
     walk_changed = Signal(object)
-    """The `TraceWalk`: when a lookup begins, when it ends, and when there is none any more."""
+    """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
     step_changed = Signal(object)
-    """The `TraceWalk`: another step of the same lookup is current."""
+    """Carries the `TraceWalk`: another step of the same lookup is current."""
     lights_changed = Signal()
-    """Other bytes are highlighted, or other arrows are drawn."""
     question_changed = Signal(object)
-    """The `ReferenceQuery`: when it is asked and when it is answered; None when it is cleared."""
+    """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
-    """The `TraceWalk`: what a first reader pays for it is known, or will not be."""
+    """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     notation_changed = Signal()
-    """Offsets are written in the other notation."""
+    """Offsets are shown in decimal instead of hexadecimal, or the reverse."""
     findings_changed = Signal(object)
-    """The `Report`, or None when there is none (any more)."""
     verifying_changed = Signal(object)
-    """The running `Job`, or None."""
     tab_wanted = Signal(object, object)
-    """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
+    """Carries an `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
     PARKED = (
         *Documents.PARKED,
@@ -145,6 +145,7 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
+        """Open content in another tab: a row, a key, or the name of bytes, then keys inside that."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -153,7 +154,7 @@ class Session(Documents):
                 open_inside(shard, step, *more).close()
             else:
                 with source_inside(shard, step) as source:
-                    # A long content is decoded once, by the tab: what it is not is told there.
+                    # Long content is only decoded once, by the tab, which reports the error.
                     if source.cheap:
                         detect(source)
             return replace(request, inside=(*request.inside, step, *more))
@@ -216,6 +217,7 @@ class Session(Documents):
             self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
+        """Return a span limited to the file: damage may be past its end, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -225,7 +227,7 @@ class Session(Documents):
     def _index_done(self) -> None:
         super()._index_done()
         if self.selection.row is None:
-            # The tree grew: what was found before, or is being looked for, may be less than is known now.
+            # The loaded index gives more nodes: complete the selection again.
             self._complete_again()
 
     def show_typed(self, shard: Shard | None) -> None:
@@ -235,7 +237,7 @@ class Session(Documents):
     def _complete_again(self) -> None:
         chosen = self.selection
         if chosen.span is not None or chosen.row is not None:
-            # The row of bytes is found by these: they stay selected as they are.
+            # The row is derived from the bytes, which stay selected.
             row = None if chosen.span is not None and chosen.span.size else chosen.row
             self.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
             self._complete(self.selection)
@@ -243,6 +245,7 @@ class Session(Documents):
     # --- the selection ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
+        """Select bytes (an empty span is a position); a job looks up their node and object."""
         if self.shard is not None:
             self._select(Selection(span, origin=origin), remember)
 
@@ -376,6 +379,7 @@ class Session(Documents):
             self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
+        """Trace the key of a lookup in the bytes open now; keeps the step and the selection."""
         if self.shard is None or not walk.key:
             return
 
@@ -426,7 +430,7 @@ class Session(Documents):
         if self.walk.span is not None:
             self.select_span(self.walk.span, self.walk, remember=False)
         else:
-            # What was selected before is not what this step is about.
+            # The previous selection does not belong to this step.
             self.select_nothing(self.walk)
         self.clear_question()
         self._light(self.walk.lights, ())
@@ -470,7 +474,7 @@ class Session(Documents):
 
         def failed(error: BaseException) -> None:
             if isinstance(error, SourceError) and isinstance(error.partial, Report):
-                # What came before is shown; that the source is lost stands in a notice of its own.
+                # Show the partial report; another notice reports the lost source.
                 take(error.partial)
                 return
             ended()

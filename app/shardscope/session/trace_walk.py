@@ -1,4 +1,4 @@
-"""The lookup of one key, walked through step by step. No Qt here."""
+"""Lookup of one key, shown step by step. No Qt here."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from shardcore.shards.trace import ABSENT
 from shardscope.session.highlights import Light, lights_of
 
 LEAST_PREFIX = 4
-"""Letters of the beginning of a key that may stand for it."""
+"""Shortest prefix, in characters, that is completed to a key."""
 
 STEP = 1 << 16
-"""Keys compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceWalk:
+    """Lookup and its current step.
+
+    Attributes:
+        step: Index of the current step; -1 before the first.
+        cold: Cost of the lookup on a cold start, once measured.
+        begins: The one key that has an absent key as prefix; empty if there is none.
+    """
+
     key: str = ""
     trace: Trace | None = None
     error: BaseException | None = None
@@ -48,6 +55,11 @@ class TraceWalk:
 
 
 def looked_up(shard: Shard, key: str) -> TraceWalk:
+    """Trace a key; with a loaded index, an invalid key is completed to the one key with this prefix.
+
+    Raises:
+        UsageError: It is not a key, and no or several keys have this prefix.
+    """
     stripped = key.strip()
     try:
         trace = shard.trace(key)
@@ -70,6 +82,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
+    """Return the one key with a prefix; None without one, or if the index is not loaded. O(objects)."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()
@@ -78,5 +91,5 @@ def _completed(shard: Shard, prefix: str) -> str | None:
         found.update((text, None) for text in texts if text is not None and text.startswith((prefix, prefix.lower())))
         if len(found) > 1:
             first, second = list(found)[:2]
-            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more of one")
+            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more characters")
     return next(iter(found), None)

@@ -1,4 +1,4 @@
-"""Numbers, sizes and names as the window writes them, one way everywhere."""
+"""Numbers, sizes and names as the window shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from shardcore.model.text import without_marks
 from shardcore.system import last_part
 
 LONGEST_NAME = 22
-"""Characters of a name that are shown; of longer ones the middle is left out."""
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
@@ -23,7 +22,7 @@ _ALONE = re.compile(
     """,
     re.VERBOSE,
 )
-"""A number that stands for itself in a sentence, and is no part of something else."""
+"""Number in a sentence that is not part of a date, name, range with separators or fraction."""
 
 _BEFORE_KEYS = frozenset(
     {
@@ -31,11 +30,11 @@ _BEFORE_KEYS = frozenset(
         *("object", "skeleton", "mesh", "annotation", "called"),
     }
 )
-"""Words after which a number is a key, a digest or a name."""
+"""Words after which a number is a key, digest or name."""
 
 
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
-"""An offset in a sentence of shardcore. Hashes are longer, flags and bytes have leading zeros."""
+"""Offset in a message of shardcore. Hashes are longer; flags and bytes have leading zeros."""
 
 _DECIMAL = "shardscopeDecimal"
 
@@ -59,6 +58,7 @@ def offset_words(offset: int) -> str:
 
 
 def range_words(start: int, stop: int, source: str = "") -> str:
+    """Return `[start, stop)` with both ends included: `0x1171–0x1178 · 8 bytes`."""
     return numbers(range_text(start, stop, source))
 
 
@@ -80,6 +80,8 @@ def _placed(text: str, node: Node) -> str:
 
 
 def grouped(sentence: str) -> str:
+    """Return a sentence with thousands separators in its numbers, except in keys and digests."""
+
     def with_commas(match: re.Match[str]) -> str:
         before = sentence[max(match.start() - 20, 0) : match.start()].split()
         counted = sentence[match.end() :].startswith(" byte")
@@ -90,6 +92,7 @@ def grouped(sentence: str) -> str:
 
 
 def sentence(text: str) -> str:
+    """Return an error message as a sentence; a key or field name at the beginning is not capitalised."""
     said = without_marks(text).strip()
     if re.match(r"[a-z]+(?=[\s,])", said):
         said = said[0].upper() + said[1:]

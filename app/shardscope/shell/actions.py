@@ -1,4 +1,4 @@
-"""The menus of the window, and the content in them."""
+"""Menus of the window and their actions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shardscope.widgets.plain_text import tip
 Key = QKeySequence.StandardKey
 
 LONGEST_ENTRY = 90
-"""Characters of a path in a menu; of longer ones the middle is left out."""
+"""Characters of a path in a menu; longer paths are shortened in the middle."""
 
 _THEME_NAMES = {
     "system": "As the system",
@@ -43,6 +43,7 @@ _THEME_NAMES = {
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
+    """Give menu entries with the same mnemonic letter different ones, recursively."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):
@@ -52,7 +53,7 @@ def part_mnemonics(menu: QMenu | QMenuBar) -> None:
             plain = action.text().replace("&", "")
             words = plain.partition("\t")[0]
             letters = [n for n, letter in enumerate(words) if letter.isalpha() and f"Alt+{letter.upper()}" not in taken]
-            # The first letter of a word is found sooner than one within.
+            # Prefer the first letter of a word.
             free = min(letters, key=lambda n: (n > 0 and plain[n - 1] != " ", n), default=None)
             action.setText(plain if free is None else f"{plain[:free]}&{plain[free:]}")
             own = QKeySequence.mnemonic(action.text()).toString()
@@ -60,68 +61,70 @@ def part_mnemonics(menu: QMenu | QMenuBar) -> None:
 
 
 class MenuCommands(Protocol):
+    """Functions of the window that the menus call."""
+
     def open(self, uri: str, format: str | None = None) -> None:
         """Open a path or address."""
 
     def ask_file(self) -> None:
-        """Request a file to open."""
+        """Show the dialog that opens files."""
 
     def ask_folder(self) -> None:
-        """Request a folder to open."""
+        """Show the dialog that opens a folder as a data set."""
 
     def open_address(self) -> None:
-        """Request an address: a bucket, a web server."""
+        """Show the dialog that opens an S3 or GCS bucket, or a URL."""
 
     def open_with(self) -> None:
-        """Ask what to open, and how."""
+        """Show the dialog that opens a file with format and options."""
 
     def change(self) -> None:
-        """Ask how to read what is open."""
+        """Show the dialog that reopens the file with other options."""
 
     def clear_recent(self) -> None:
-        """Forget the recent files."""
+        """Empty the menu *Open recent* and its setting."""
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Bring a panel to the front."""
+        """Show a panel; `focus` gives it the keyboard."""
 
     def to_filter(self) -> None:
-        """Go to the filter of the objects."""
+        """Give the keyboard to the filter in the panel *Objects*."""
 
     def to_trace(self) -> None:
-        """Go to the key of the trace."""
+        """Focus the key of the lookup, or look up the selected object."""
 
     def stop_jobs(self) -> None:
-        """Cancel all jobs that are shown."""
+        """Cancel every job in *Activity*."""
 
     def set_theme(self, name: str) -> None:
-        """Choose a theme."""
+        """Select a theme, one of `settings.THEMES`."""
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stop what moves by itself, or let it move."""
+        """Disable or enable animations."""
 
     def set_decimal_offsets(self, decimal: bool) -> None:
-        """Write offsets in decimal, or in hexadecimal."""
+        """Switch between decimal and hexadecimal notation, everywhere in the window."""
 
     def default_layout(self) -> None:
-        """Put the panels back."""
+        """Restore the default positions of the panels."""
 
     def toggle_full_screen(self) -> None:
-        """Fill the screen, or not."""
+        """Switch full screen on or off."""
 
     def start_lecture(self, *, full: bool = True) -> object:
-        """Show what is taught on a screen for a projector."""
+        """Open the projector screen; `full` makes it cover the display."""
 
     def zoom(self, *, larger: bool) -> None:
-        """Make the whole window larger or smaller."""
+        """Zoom in or out by one step."""
 
     def reset_zoom(self) -> None:
-        """Show the window at 100 %."""
+        """Return to 100 %."""
 
     def save_picture(self) -> None:
-        """Ask where a picture of the window goes."""
+        """Show the dialog that saves a picture of the window."""
 
     def about(self) -> None:
-        """Report the versions."""
+        """Open the dialog with versions and licence."""
 
 
 class WindowActions:
@@ -177,6 +180,7 @@ class WindowActions:
         self.go_to = self._action(self.tr("&Panel or file…"), self._pop_up, "Ctrl+P")
 
     def tr(self, text: str) -> str:
+        """Translate a text; `lupdate` finds calls by this name and class, as QObject.tr is not available here."""
         return QCoreApplication.translate("WindowActions", text)
 
     def _verify(self, depth: Depth) -> None:
@@ -271,6 +275,7 @@ class WindowActions:
         self.file.insertActions(self.quit, [bar.reopen, restore])
 
     def _add_panels(self, menu: QMenu, docks: PanelDocks, panels: Sequence[Panel]) -> None:
+        """Add two actions per panel: one that opens or closes it, and one with the shortcut that only shows it."""
         for panel in panels:
             go = self._action(
                 f"&{panel.shown_title}", partial(self._commands.show_part, panel.name, focus=True), panel.shortcut
@@ -296,7 +301,7 @@ class WindowActions:
 
     def set_open(self, is_open: bool) -> None:
         needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout, self.lecture)
-        # The window disables reading the index again where it is there, or is being read.
+        # The window disables `load_index` again if the index is loaded or loading.
         for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
             action.setEnabled(is_open)
 
@@ -320,4 +325,5 @@ class WindowActions:
 
 
 def _entry(text: str) -> str:
+    """Return an untrusted text (path, title) as a menu entry: shortened, escaped, without mnemonic."""
     return shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&")

@@ -1,4 +1,4 @@
-"""Typing, pasting, filling and replacing in the bytes: in a sandbox, or in a file that may be changed."""
+"""Typing, pasting, filling and replacing bytes: in a sandbox, or in a file with editing allowed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 
 MOST_FILLED = 16 << 20
-"""Bytes that can be filled at once."""
+"""Most bytes that can be filled at once."""
 
 
 class ByteEditing(QObject):
+    """Connects the bytes view to the target of edits: the sandbox while it is on, else the typed bytes of the file."""
+
     allowed = Signal(str)
-    """An edit that was refused is allowed now; carries the text of the refusal."""
+    """Editing is allowed now; carries the text of an earlier refusal, whose notice can be removed."""
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class ByteEditing(QObject):
 
     @property
     def edits(self) -> ByteEdits | None:
+        """Target of edits; None if the file is read-only."""
         if self._sandbox.on:
             return self._sandbox
         return self.typed if self.typed.possible and self._changing.editor.sheet is None else None
@@ -123,6 +126,7 @@ class ByteEditing(QObject):
                 raise UsageError(f"{plural(len(data), 'byte')} do not fit: only {size - start:,} left")
 
     def paste(self) -> None:
+        """Overwrite bytes with the clipboard: text if the text column has the caret, else hex."""
         text = QGuiApplication.clipboard().text()
         is_text, at = self._bytes.state.part is HexPart.TEXT, self._bytes.state.selection.span.start
 
@@ -164,6 +168,7 @@ class ByteEditing(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
+        """Overwrite the listed hits with bytes of the same length (hex or `"text"`); overlapping hits are left out."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 
@@ -210,6 +215,7 @@ class ByteEditing(QObject):
     # --- leaving ---
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        """Return True if no typed bytes are lost; else ask, and call `go` after *Discard*."""
         if not self.typed.changes:
             return self._leave(request, go)
         box = QMessageBox(self._window)

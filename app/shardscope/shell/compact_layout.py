@@ -1,4 +1,4 @@
-"""A low window: the panels give their room to a drawing, and one line over it walks through the steps."""
+"""Layout of low windows: a drawing in front hides the panels, and one line above it has the current step."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class StepLine(QWidget):
         self.hide()
 
     def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
+        """Show step `number` (from 0) of `count`; `on` enables *next*."""
         self.title.tell(title)
         self.counter.tell(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
@@ -102,13 +103,15 @@ def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
 
 
 LOW = 600
-"""Below this height of the window there is no room for a drawing and for panels."""
+"""Height of the window, in pixels at 100 %, below which drawing and panels do not both fit."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Panels whose step is stored in the line."""
+"""Panels whose step is shown in the line."""
 
 
 class CompactLayout(QObject):
+    """Reduces the panels to their tabs while a drawing is shown in a low window; a tab shows or hides them."""
+
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
@@ -134,6 +137,7 @@ class CompactLayout(QObject):
         self._lesson.player.changed.connect(self._tell)
 
     def fit(self) -> None:
+        """Lower or raise the panels according to window height and drawing."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
@@ -143,7 +147,7 @@ class CompactLayout(QObject):
         self.line.setVisible(lowered)
         self._tell()
         if lowered and not before and keyboard:
-            # A panel without any height would hand the keyboard to whatever comes next.
+            # Keep the keyboard here: a panel without height would pass it to the next widget.
             (self.line.next if self.line.next.isEnabled() else self.toggle).setFocus(Qt.FocusReason.OtherFocusReason)
 
     @property
@@ -167,7 +171,7 @@ class CompactLayout(QObject):
     def _tab_pressed(self, in_front: bool) -> None:
         if self._drawn and (in_front or self._panels.lowered):
             self._up = self._panels.lowered
-            # The tab that is pressed is in front once the mouse was heard.
+            # Qt raises the pressed tab after this signal.
             self._soon.start()
 
     def _toggle(self) -> None:
@@ -195,7 +199,7 @@ class CompactLayout(QObject):
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:
-            sign, meaning = "▾", self.tr("Give the room of the panels to the drawing")
+            sign, meaning = "▾", self.tr("Hide the panels")
         elif self._walked == "trace":
             sign, meaning = "▴", self.tr("Show the whole step")
         elif question is not None and question.kind not in (Answer.NODE, Answer.ITEM):
@@ -221,7 +225,7 @@ class CompactLayout(QObject):
             self.line.answer.setVisible(question is not None)
             self.line.answer.setEnabled(not player.solved)
             text = question.prompt if question is not None else stage.text if stage is not None else ""
-            # Why a step is left out is stated in the panel's words: what a file states becomes no Markdown.
+            # Use the text of the panel's label, so that text from a file is not read as Markdown.
             self.words.tell(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()

@@ -1,4 +1,4 @@
-"""PanelDocks for the panels of the table: made, arranged as at the first start, brought to the front."""
+"""Docks of the panels: default layout, small windows, saved state."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
+from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
-from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup.settings import Settings
 from shardscope.widgets import fonts
 from shardscope.widgets.keyboard import press_focused
@@ -34,37 +34,37 @@ W = TypeVar("W", bound=QWidget)
 
 NARROW = 1100
 LOW = 560
-"""Below this width or height all panels share one place below the bytes, as tabs."""
+"""Below this width or height, in pixels at 100 %, all panels are tabs of one place below the bytes."""
 
 FOLDED_SHARE = 0.36
-"""Of the height of the window, for the panels that share one place."""
+"""Share of the window height for folded panels."""
 
 TAB_ROOM = 24
-"""Pixels of a tab beside its name, as the style sheet has it."""
+"""Padding of a tab in pixels; must agree with the style sheet."""
 
 CLOSE = QSize(14, 18)
-"""The button that closes a tab, in pixels: four panels of one side have room for their names."""
+"""Size of the close button in pixels; small, so that four tabs fit into a side."""
 
 _EQUAL = 100
 
 ANY_SIZE = (1 << 24) - 1
 
 BELOW = 220
-"""Least height of a panel that opens below the bytes."""
+"""Least height in pixels of a panel that opens below the bytes."""
 
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
 LEAST = QSize(120, 48)
-"""The smallest panel."""
-
 
 
 class _Dock(QDockWidget):
+    """Dock whose title buttons are only visible under the mouse. Return presses the focused button."""
+
     def setWidget(self, widget: QWidget) -> None:
         super().setWidget(widget)
         self._shades = []
         for button in self.findChildren(QAbstractButton, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            # Not hidden: they stay there for screen readers.
+            # Transparent, not hidden: screen readers still find the buttons.
             self._shades.append(QGraphicsOpacityEffect(button))
             self._shades[-1].setOpacity(0)
             button.setGraphicsEffect(self._shades[-1])
@@ -83,12 +83,19 @@ class _Dock(QDockWidget):
 
 
 class PanelDocks(QObject):
+    """Docks of a window, in the order of `PANELS`.
+
+    Attributes:
+        folded: Whether the window is so small that all docks are tabs of one place below the bytes.
+        lowered: Whether only the tabs of that place are shown.
+    """
+
     asked_for = Signal(str, bool)
-    """The user wants to see a panel: its name, and whether it takes the keyboard."""
+    """A panel was requested: its name, and whether it gets the keyboard."""
     places_changed = Signal()
-    """Docks may be elsewhere, shown or hidden."""
+    """Docks may have been moved, shown or hidden."""
     tab_pressed = Signal(bool)
-    """A tab was pressed; whether it is the one in front."""
+    """A tab was pressed; carries whether it is the current one."""
 
     def __init__(self, window: QMainWindow, panels: Sequence[Panel], session: Session, settings: Settings) -> None:
         super().__init__(window)
@@ -105,7 +112,7 @@ class PanelDocks(QObject):
         self._wanted: list[tuple[QDockWidget, QSize]] = []
         self._settle_soon = Debounce(self, self._settle)
         self._scale_soon = Debounce(self, self._scale_sides)
-        # Sizes of the sides at 100 %: only the user and other places of docks change them, no zoom does.
+        # Sizes of the sides at 100 %: changed by the user and by moved docks, not by the zoom.
         self._plain: dict[Area | QDockWidget, float] = {}
         self._pressed_at: dict[Area | QDockWidget, int] = {}
         window.installEventFilter(self)
@@ -131,7 +138,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
-            # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
+            # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
             dock.visibilityChanged.connect(partial(_tell_seen, dock, still))
 
     @property
@@ -142,6 +149,7 @@ class PanelDocks(QObject):
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
+        """Return the panel of a class; raises `LookupError` if there is none."""
         for part in self.parts:
             if isinstance(part, kind):
                 return part
@@ -159,18 +167,19 @@ class PanelDocks(QObject):
         return False
 
     def _moved(self) -> None:
-        # Folding moves docks, too: their widths come back with their places.
+        # Folding also moves docks, but their widths are restored with their places.
         if not self.folded:
             self._plain.clear()
 
     # --- places ---
 
     def arrange(self) -> None:
+        """Restore the default layout, folded in a small window."""
         self.lower(False)
         self.folded = False
         self._calm = QByteArray()
         for dock in self.by_name.values():
-            # What was dragged about leaves splits behind: they go only with the docks.
+            # Dragged docks leave splits behind, which are only removed with the docks.
             dock.setFloating(False)
             self._window.removeDockWidget(dock)
         groups: dict[tuple[Area, str], QDockWidget] = {}
@@ -193,6 +202,7 @@ class PanelDocks(QObject):
         self.fit(self._window.size())
 
     def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
+        """Raise docks and set their sizes: now, and again after Qt has laid out moved docks."""
         self._wanted = wanted
         self._settle()
         self._settle_soon.start()
@@ -211,10 +221,12 @@ class PanelDocks(QObject):
             self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
 
     def _remember(self) -> None:
+        """Save the layout of a large window: Qt squeezes the docks of a shrinking window before `fit` is called."""
         if not self.folded and not _is_small(self._window.size()):
             self._calm = self._window.saveState(LAYOUT_VERSION)
 
     def fit(self, size: QSize) -> None:
+        """Fold the docks if the window is too small for them; unfold them if it is large again."""
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -235,7 +247,7 @@ class PanelDocks(QObject):
             if front is not None:
                 front.raise_()
         if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
-            # Docks are extracted of the window and put back: what had the keyboard has it again.
+            # Removing and adding docks loses the focus: restore it.
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
 
@@ -250,6 +262,7 @@ class PanelDocks(QObject):
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def give_room(self, missing: float) -> None:
+        """Move `missing` pixels from the sides to the bytes; sides stay at least as wide as by default."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -261,6 +274,7 @@ class PanelDocks(QObject):
         return heights | {area: dock.width() for area, dock in self.sides.items()}
 
     def keep_sizes(self) -> None:
+        """Save the sizes of the sides at 100 %; call it before the zoom changes."""
         kept = self._plain if fonts.zoom() != 1 else {}
         self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
@@ -282,6 +296,7 @@ class PanelDocks(QObject):
         return {area: float(width) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
+        """Reduce folded panels to their tabs, or restore their height."""
         if lowered is self.lowered or (lowered and not self.folded):
             return
         self.lowered = lowered
@@ -304,11 +319,11 @@ class PanelDocks(QObject):
 
     def _fold(self, size: QSize, keyboard: QWidget | None) -> None:
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
-        # Of all that were seen side by side, the one with the keyboard stays in front, or what was requested last.
+        # The dock with the keyboard stays in front, else the one requested last.
         asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
         asked = next((dock for dock in shown if keyboard is not None and dock.isAncestorOf(keyboard)), asked)
         for dock in self.by_name.values():
-            # A closed dock would keep a part of the place that all share.
+            # Remove closed docks too: they would keep a part of the shared place.
             if not dock.isFloating():
                 self._window.removeDockWidget(dock)
         for dock in shown:
@@ -320,10 +335,12 @@ class PanelDocks(QObject):
             self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
 
     def state(self) -> QByteArray:
+        """Return the layout of a large window: names of closed docks, a newline, Qt's state."""
         places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
     def restore(self, state: QByteArray) -> bool:
+        """Restore a layout of `state`; return False if it has another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False
@@ -363,20 +380,22 @@ class PanelDocks(QObject):
         if focus:
             still = dock.widget()
             assert isinstance(still, FixedSizeFrame)
-            # The frame is no focus proxy: `setFocusPolicy` of a proxy changes the policy of what it stands for.
+            # The frame cannot be a focus proxy: `setFocusPolicy` on it would change the policy of the part.
             still.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
             if now is None or not dock.isAncestorOf(now):
-                # What takes the keyboard first is not shown now: a table without rows, a field without a file.
+                # The usual focus widget is not visible now, such as a table without rows.
                 _focus_something(dock)
 
     def raise_(self, name: str) -> None:
+        """Raise a dock above the others of its place, also after a pending `arrange`; a closed dock stays closed."""
         dock = self.by_name[name]
         dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
+        """Return whether a dock is visible in the window; Qt moves docks behind a tab outside of it."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 
@@ -399,7 +418,7 @@ class PanelDocks(QObject):
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
             bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
-            # Names are whole; those that have no room are reached by arrows.
+            # Do not elide names; arrows scroll to tabs that do not fit.
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
             bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
@@ -414,7 +433,7 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-                # It stays a child of the dock otherwise.
+                # Otherwise it stays a child of the dock.
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
@@ -425,7 +444,7 @@ class PanelDocks(QObject):
             button = bar.tabButton(tab, side)
             if (button.objectName() if isinstance(button, QToolButton) else "") == name:
                 continue
-            # Qt takes tabs of other docks for the same bar: a button belongs to one panel.
+            # Qt reuses tabs for other docks, but a button belongs to one panel.
             bar.setTabButton(tab, side, self._close_button(name, bar) if name else None)
             if isinstance(button, QToolButton):
                 button.deleteLater()
@@ -433,7 +452,7 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
         button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
         button.setAutoRaise(True)
         button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))
@@ -466,7 +485,7 @@ class PanelDocks(QObject):
 
 
 def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
-    # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
+    # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
         still.part.setVisible(seen)
@@ -477,6 +496,7 @@ def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, 
 
 
 def _fit_dialog(dialog: QObject, room: QSize) -> None:
+    """Scale an explicitly set size of a dialog by the zoom, limited to the window."""
     if isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
         size, hint = dialog.size(), dialog.sizeHint()
         wide = size.width() if size.width() == hint.width() else fonts.px(size.width())

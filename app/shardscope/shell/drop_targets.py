@@ -1,4 +1,4 @@
-"""Drop targets of dragged files: open, find in the open shard, or pack. Halves over the window."""
+"""Drop targets over the window for dragged files: open, search in the open shard, or pack."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ GAP = 16
 
 class DropPlace(Enum):
     OPEN = ("Open", "One tab per file")
-    SEEK = ("Is it in here?", "Looks for its content among the objects")
-    PACK = ("Pack them", "Makes a new shard of these files and folders")
+    SEEK = ("Is it in here?", "Search the objects for its content")
+    PACK = ("Pack them", "Pack these files and folders into a new shard")
 
 
 class DropPlaces(QWidget):
+    """Overlay while files are dragged over the window; `act` is called after the drop event has ended."""
+
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(
@@ -43,7 +45,7 @@ class DropPlaces(QWidget):
         self._several = False
         self._current: DropPlace | None = None
         self.setObjectName("dropPlaces")
-        self.setAccessibleName(self.tr("Places for a dragged file"))
+        self.setAccessibleName(self.tr("Drop targets"))
         self.setAcceptDrops(True)
         self.hide()
 
@@ -144,5 +146,6 @@ class DropPlaces(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
+    """Return the dragged local paths; empty if anything else is among them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

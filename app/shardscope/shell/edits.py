@@ -1,4 +1,4 @@
-"""Edits of the open file: their menu, their sign, what the bytes show of them, and what became of them."""
+"""Editing of the open file: menu, status sign, notices, and the bytes view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shardscope.views.objects.panel import ObjectPanel
 
 GAP = 12
 _TYPED = "typed bytes"
-"""Subject of the notice on bytes that are typed and not written."""
+"""Subject of the notice on typed bytes that are not written."""
 
 
 class EditShell(QObject):
@@ -109,7 +109,7 @@ class EditShell(QObject):
     def _show(self, proposed: Proposed | None) -> None:
         self._bytes.state.set_proposed(proposed or (self.typed.proposed if self.editor.sheet is None else None))
         if proposed is None and self._from is not None and self.editor.sheet is None:
-            # What changed lay in a file beside the shard.
+            # The edit changed a file beside the shard; return to the source shown before.
             (name, top), self._from = self._from, None
             if self._bytes.state.name != name:
                 self._bytes.show_source(name)

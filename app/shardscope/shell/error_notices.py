@@ -1,4 +1,4 @@
-"""Notices of errors: a file that cannot be opened, is damaged or was changed; each with the button that helps."""
+"""Notices of errors in opening and reading, each with the button of its remedy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ErrorNotices(QObject):
         self._pack = pack
         self._salvage = salvage
         self._told_damage: ShardError | None = None
-        # Of what the user is asked about, nothing is told before the answer.
+        # If the user is asked, an error is only shown after a refusal.
         session.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
         session.declined.connect(self._failed)
         session.source_trouble.connect(self._source_trouble)
@@ -62,6 +62,7 @@ class ErrorNotices(QObject):
         self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
+        """Offer to open a damaged shard of a data set alone, which shows the rest of it."""
         shard = self._session.shard
         if not isinstance(shard, DataSet):
             return
@@ -98,11 +99,11 @@ class ErrorNotices(QObject):
         elif isinstance(error, LayerUnchosen):
             action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failed.request)
         elif isinstance(error, NotAShard) and not is_address(failed.uri):
-            # Files are shown in any case: this is a folder that is no data set.
+            # Files are always shown, so this is a folder that is not a data set.
             action, do = self.tr("Pack it…"), partial(self._pack, (failed.uri,))
         else:
             action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
-        # Of several files that do not open, each is named.
+        # One notice per file that cannot be opened.
         self._notices.tell(text, action=action, do=do, about=f"open {failed.uri}")
 
     def _closest(self, error: BaseException) -> str:
@@ -130,6 +131,7 @@ class ErrorNotices(QObject):
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def tell_damage(self) -> None:
+        """Show the damage of the open shard, once per damage."""
         shard = self._session.shard
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._told_damage:

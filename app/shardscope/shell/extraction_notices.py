@@ -1,4 +1,4 @@
-"""Notices of extractions: progress and *Cancel* at once, then what was written and why the rest was not."""
+"""Notices of extractions: progress and *Cancel*, then the outcome."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from shardscope.widgets.plain_text import tip
 
 
 class ExtractionNotices(QObject):
+    """Shows one notice per running extraction; a new one removes the outcome of the last."""
+
     def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self.open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
@@ -80,7 +82,7 @@ class ExtractionNotices(QObject):
         if found.failures:
             box = partial(failures_box, found.failures, found.failed, self._window)
             buttons.append(Button(self.tr("Failures…"), lambda: box().open(), closes=False))
-        # Nothing else helps with the objects of what stays open.
+        # Other remedies do not apply to an open file.
         if found.remedy in (Remedy.DELETED, Remedy.XORBS):
             buttons.append(Button(ACTIONS[found.remedy], partial(self._mend, result, found.remedy)))
         if not found.complete:
@@ -95,6 +97,7 @@ class ExtractionNotices(QObject):
         told.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
+        """Apply a remedy to the extracted file, which may be in another tab."""
         if self._session.show_shard(result.wanted.shard):
             self._session.remedy_wanted.emit(remedy)
 

@@ -1,4 +1,4 @@
-"""Tabs of the open files, above everything that shows the one in front."""
+"""Tabs of the open files, and their restoration at the next start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardcore.model.inside_path import inside_link
 from shardcore.model.text import shown
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import Job, JobPriority, JobState
@@ -31,21 +31,21 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32
-"""Letters of a name on a tab; of longer ones the middle is left out."""
+"""Characters of a title; longer titles are shortened in the middle."""
 
 _CROSS = 12
-"""Pixels of the cross that closes."""
 
 _BUTTON = 18
 
 _LEAST = 100
-"""Pixels of the narrowest bar."""
+"""Least width of the bar in pixels."""
 
 _LEAST_TAB = 150
-"""Pixels of the narrowest tab with a long name."""
+"""Least width in pixels to which Qt may shrink a tab."""
 
 
 def titles(documents: Sequence[Document]) -> list[str]:
+    """Return the tab titles; files with the same name get the first folder in which they differ."""
     requests = [document.request for document in documents]
     parts = [(one.title,) if one.inside else _parts(one.shown) for one in requests]
     found = []
@@ -133,7 +133,7 @@ class FileTabs(QTabBar):
         if text != self.tabText(number):
             self.setTabText(number, text)
         self.setTabToolTip(number, tip("\n".join([shown(document.request.shown), *notes])))
-        # Signs are read out as words.
+        # Screen readers get words instead of the signs.
         self.setAccessibleTabName(number, ", ".join([shown(title), *notes]))
         button = self.tabButton(number, QTabBar.ButtonPosition.RightSide)
         if button is not None:
@@ -150,7 +150,7 @@ class FileTabs(QTabBar):
     def _close_button(self, document: Document) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName("closeFile")
-        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIcon(QIcon(str(resources.path("icons/close.svg"))))
         button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
         button.setAutoRaise(True)
         button.setFixedSize(px(_BUTTON), px(_BUTTON))
@@ -174,7 +174,7 @@ class FileTabs(QTabBar):
 
     def event(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.LayoutRequest:
-            # A button has another size, after a zoom: this lays out the tabs again.
+            # After a zoom the buttons have another size: this lays out the tabs again.
             self.setElideMode(self.elideMode())
         return super().event(event)
 
@@ -221,7 +221,7 @@ class FileTabs(QTabBar):
         return QSize(min(wanted.width(), _LEAST_TAB), wanted.height())
 
     def sizeHint(self) -> QSize:
-        # The bar would put wider tabs into a menu; arrows lead to them instead.
+        # A tool bar moves wide widgets into a menu; stay narrow, so that arrows scroll the tabs instead.
         return QSize(_LEAST, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
@@ -280,10 +280,9 @@ class FileTabBar(QToolBar):
 
 
 LONGEST_OPTIONS = 16 * 1024
-"""Letters of the options of one file that are remembered."""
+"""Most characters of the saved options of one file, as JSON."""
 
 MOST_NAMED = 5
-"""Files that a notice names."""
 
 
 class TabMemory(QObject):
@@ -304,6 +303,7 @@ class TabMemory(QObject):
             self._settings.tabs = []
 
     def save(self) -> None:
+        """Save the open files; addresses with login or signature are left out."""
         if not self.chosen.isChecked():
             return
         entries = []
@@ -320,6 +320,7 @@ class TabMemory(QObject):
         return span.start if span is not None and not span.source else 0
 
     def restore(self, *, behind: bool = False) -> None:
+        """Open the saved files in a job; missing files are reported. With `behind`, none of them is shown."""
         if not self.chosen.isChecked():
             return
         entries = [entry for entry in self._settings.tabs[:MOST_OPEN] if _is_sound(entry)]
@@ -348,11 +349,12 @@ class TabMemory(QObject):
 
 
 def _is_there(uri: str) -> bool:
-    # A path that is too long does not exist, and is no error.
+    # `os.path.exists` returns False for paths that are too long, where Path raises.
     return is_address(uri) or os.path.exists(uri) or os.path.exists(file_of(uri))  # noqa: PTH110
 
 
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
+    """Return a request as settings entry; None if it must not be saved (credentials, new or large options)."""
     uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
     if is_fresh(uri) or (is_address(uri) and shown_address(uri) != uri):
         return None
@@ -370,6 +372,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_sound(entry: dict[str, Any]) -> bool:
+    """Validate an entry: the settings file may have been edited."""
     uri, format, options, offset = (entry.get(name) for name in ("uri", "format", "options", "offset"))
     texts = isinstance(uri, str) and bool(uri) and (format is None or format in (*FORMATS, *CONTAINERS))
     plain = isinstance(options, dict) and all(_is_plain(value) for value in options.values())

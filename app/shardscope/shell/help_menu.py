@@ -1,4 +1,4 @@
-"""The help menu: shortcuts, the page of the format, the glossary, and the versions."""
+"""Help menu: shortcuts, format reference, glossary, versions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = "formatPage"
 
 
 def versions() -> list[str]:
-    # Reading what is installed imports much, and the window is seen sooner without it.
+    # Imported late: it takes long, and the start does not need it.
     from importlib import metadata
 
     return [
@@ -35,6 +35,7 @@ def versions() -> list[str]:
 
 
 def about_box(window: QWidget, reference: QAction) -> QMessageBox:
+    """Return the box; open it with `open()`, which does not block."""
     box = QMessageBox(window)
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

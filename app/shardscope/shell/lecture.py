@@ -1,4 +1,4 @@
-"""Lecture: a full screen for a projector, with a drawing, one sentence, and the bytes that it is about."""
+"""Lecture: a full screen for a projector with a drawing, one sentence, and its bytes."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from shardscope.widgets.plain_text import without_resources
 DARK_ROOM = "dark-room"
 
 BEAT_MILLISECONDS = 2600
-"""Of a sentence that is played, at normal speed."""
+"""Time per sentence when playing at normal speed."""
 
 IDLE_MILLISECONDS = 2500
-"""After which the cursor is hidden."""
+"""Time without mouse movement after which the cursor is hidden."""
 
 _LETTERS = 25
-"""Lines of a sentence on the height of the screen."""
+"""Lines of text that would fill the height of the screen; sets the font size."""
 
 _BYTES = 26
-"""Rows of bytes on the height of the screen."""
+"""Rows of bytes that would fill the height of the screen; sets their zoom."""
 
 _READABLE = 4 / 3
 """Scale of a drawing that has to be scrolled, relative to the least scale of one that fits."""
@@ -55,12 +55,13 @@ _ROWS = 3
 _RING = 0.045
 _LEAST = 15
 _SENTENCE = 0.34
-"""Of the height of the screen that a sentence and its choices may take."""
+"""Share of the screen height for the sentence and its choices."""
 
 
 class LectureActions(QObject):
+    """Actions with the keys of a lecture; enabled only while its screen is shown."""
+
     pressed = Signal(str)
-    """Name of the action whose key was pressed."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -98,6 +99,8 @@ class LectureActions(QObject):
 
 
 class _Overlay(QWidget):
+    """Overlay of the screen: a ring around the pointer, or black."""
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("lectureOverlay")
@@ -131,9 +134,7 @@ class _Overlay(QWidget):
 
 class LectureScreen(QWidget):
     left = Signal()
-    """The lecture is over."""
     shown = Signal()
-    """Another beat is on the screen."""
 
     def __init__(
         self,

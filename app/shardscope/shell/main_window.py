@@ -1,4 +1,4 @@
-"""The window: docks around the bytes, menus, messages, and what happens at the beginning and at the end."""
+"""The main window: docks around the bytes, menus, notices, opening and closing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import DataSet, Depth, RemoteOptions, Shard, Span
 from shardcore.model.text import shown
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.window import CompareFormats
@@ -53,6 +53,7 @@ from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar, TabMemory
+from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notices import Notices, NoticeTone
@@ -60,7 +61,6 @@ from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
-from shardscope.shell.still import FixedSizeFrame
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
@@ -129,6 +129,8 @@ _COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 
 
 class MenuKeys(QObject):
+    """Gives shortcuts of the window precedence over text fields (Ctrl+D and Ctrl+E on X11), except editing keys."""
+
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
@@ -152,11 +154,13 @@ class MenuKeys(QObject):
 
 
 class LayoutMemory:
+    """Saves the layout of the docks, which are hidden while the welcome page is shown."""
+
     def __init__(self, window: QWidget, panels: PanelDocks, settings: Settings) -> None:
         self._window = window
         self._panels = panels
         self._settings = settings
-        # None: nobody moved a dock so far, and the docks are arranged when they are first shown.
+        # None if no dock was moved yet: the default layout is used when they are first shown.
         self._kept: QByteArray | None = None
 
     def restore(self) -> None:
@@ -201,6 +205,8 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: MainWindow, setting
 
 
 class Appearance(QObject):
+    """Applies theme, zoom and motion of the settings; create it before the first widget, which copies the font."""
+
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         application = QApplication.instance()
@@ -233,15 +239,15 @@ class Appearance(QObject):
 
 
 LEAST = QSize(640, 420)
-"""The smallest window, or the screen where that is smaller."""
+"""Least window size in pixels, limited to the screen."""
 
 FRAME = QSize(16, 48)
-"""Room that the first window leaves for its frame, whose size is known only once it is shown."""
+"""Assumed size of the window frame in pixels; the real one is only known once it is shown."""
 
 CENTRE = QSize(300, 120)
-"""The smallest room for the bytes."""
+"""Least size of the bytes in pixels."""
 SMALL_NODE = 1_000_000
-"""Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
+"""Largest node, in bytes, that is written on a mouse press: most presses in the tree do not start a drag."""
 
 
 class MainWindow(QMainWindow):
@@ -253,12 +259,12 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(self)
         self.session = Session(self.jobs, self)
         install_roles()
-        # Before any widget is made: each takes the font of the application as it is then, and is polished once.
+        # Before any widget: widgets copy the font of the application when they are created.
         self.appearance = Appearance(settings, self)
         self.appearance.wear()
         self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
-        self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
+        self.setWindowIcon(QIcon(str(resources.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
         self.setMinimumSize(LEAST.boundedTo(self._room))
         self.welcome = Welcome(settings, self.jobs, self)
@@ -315,7 +321,7 @@ class MainWindow(QMainWindow):
             self.breaking,
             self.noting.find_key,
         )
-        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in resources.main_samples()])
         self.top = TopBar(self.actions_, self.hex, self.objects.actions_.extract, self.look_up, self)
         self.line.count_jobs(self.jobs, lambda: self.transfers.model.running, self.actions_.stop)
         self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())
@@ -346,7 +352,7 @@ class MainWindow(QMainWindow):
         for page in (self.welcome, self.hex, self.spaces):
             self.pages.addWidget(page)
         centre = self._centre = FixedSizeFrame(self.pages, CENTRE, self)
-        # Whatever the pages would like, notices have the room they need.
+        # Ignore the size hints of the pages, so that notices get the room they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.notices = Notices(centre)
         column = centre.layout()
@@ -381,13 +387,14 @@ class MainWindow(QMainWindow):
             self.session.keep_view(name, view)
 
     def _limit_centre(self) -> None:
+        """Limit the bytes view to the width that rows and fields need; the side panels get the rest."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
         limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
         if limit == before:
             return
         self._centre.setMaximumWidth(limit)
-        # Docks that are just being hidden swallow the request for a new layout.
+        # Deferred: a request for a new layout is lost while docks are being hidden.
         QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
         if before < limit and self.panels.sides and not self.hex.drawings.in_front:
             self.panels.give_room(limit - self._centre.width())
@@ -442,7 +449,7 @@ class MainWindow(QMainWindow):
         session.tab_wanted.connect(self.open_tab)
         self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
         self._history_changed()
-        # All that is made so far has its size at 100 %.
+        # Last, since everything was created at 100 %.
         self.appearance.set_zoom(self.settings.zoom)
 
     # --- opening ---
@@ -450,6 +457,7 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
+        """Open a path or address; show the address dialog first if keys, store or layer must be chosen."""
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.has_to_ask(uri):
             self.connecting.ask(request)
@@ -457,6 +465,7 @@ class MainWindow(QMainWindow):
             self.session.open_tab(request, select)
 
     def _may_show(self) -> bool:
+        """Return whether an opened document may be shown: not while a modal dialog is about the current one."""
         dialog = QApplication.activeModalWidget()
         return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
 
@@ -478,7 +487,8 @@ class MainWindow(QMainWindow):
         self.open_files([(path, None) for path in paths])
 
     def take_over(self, files: Sequence[Handover]) -> None:
-        # A dialog is about the file below it: others open behind.
+        """Open the files of a second start of the program, and raise the window."""
+        # While a dialog is open, its document stays shown; the files are opened in the background.
         front = self.session.may_show()
         for one in files[: int(front)]:
             self.open(one.uri, one.format, None, one.select)
@@ -567,14 +577,14 @@ class MainWindow(QMainWindow):
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
-        # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
+        # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
         name = shown(name).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         self.line.tell_format(shard.title, shard.why)
 
     def _bring_lists(self) -> None:
         if not self.breaking.stays:
-            # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
+            # Other panels may be in front, after docks were moved or in a small window.
             self.panels.raise_("objects")
             for name in ("structure", "inspector")[: 1 + self.panels.folded]:
                 self.panels.raise_(name)
@@ -604,7 +614,7 @@ class MainWindow(QMainWindow):
 
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
-        # Reading the index may come upon damage that opening did not see.
+        # Loading the index may detect damage that opening did not.
         if not self.session.switching:
             self.troubles.tell_damage()
 
@@ -733,10 +743,12 @@ class MainWindow(QMainWindow):
     # --- the beginning and the end ---
 
     def end(self) -> None:
+        """Close the window without asking; jobs that write files are cancelled."""
         self._ends = True
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
+        """Ask whether to cancel jobs that write files; closes the window if all of them complete meanwhile."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -810,9 +822,9 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         if not self.isVisible():
-            # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
+            # Qt also calls this for a window that is being deleted, whose children are partly gone.
             return super().focusNextPrevChild(forward)
-        # Not along `nextInFocusChain`: PySide makes each widget the owner of the next one, and deletes both together.
+        # Do not use `nextInFocusChain`: PySide makes each widget the owner of the next one and deletes both.
         before = self.focusWidget()
         parts = self.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
         parts.sort(key=lambda part: (part.x(), part.y()))
@@ -825,6 +837,7 @@ class MainWindow(QMainWindow):
         return bool(following)
 
     def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
+        """Return the widgets of a part that accept Tab, line by line; nested ones follow their container."""
         stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
         outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
         place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
@@ -839,7 +852,7 @@ class MainWindow(QMainWindow):
     def _takes_tab(self, part: QWidget) -> bool:
         takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
         if isinstance(part, QRadioButton) and not part.isChecked():
-            # Of a group of radio buttons, Tab stops at the checked one.
+            # In a group of radio buttons, Tab stops only at the checked one.
             group = [one for one in self.findChildren(QRadioButton) if one.parentWidget() is part.parentWidget()]
             takes = takes and not any(one.isChecked() for one in group)
         return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
@@ -861,6 +874,7 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
+        """Look up the key in the address field, else the selected object, else ask for a key."""
         if key := self.hex.address.key:
             self.trace_key(key)
         elif self.objects.actions_.trace.isEnabled():

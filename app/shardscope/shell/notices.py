@@ -1,4 +1,4 @@
-"""Notices below the bytes: the outcome of an operation, or what is wrong and its remedy, in one stack."""
+"""Notices below the bytes: outcomes and errors with their buttons, as a stack."""
 
 from __future__ import annotations
 
@@ -29,27 +29,29 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
-"""Characters of a text that are shown; the tooltip has all of it, and so has what is copied."""
+"""Most characters shown; tooltip and copied text are complete."""
 
 SHORTEST = 80
-"""The same where there is no room."""
+"""The same if there is little room."""
 
 _ENOUGH = 130
-"""Pixels that the latest notice gets in a low window, as long as some rows of bytes stay."""
+"""Height in pixels for the latest notice in a low window, if `_ROWS` pixels of bytes remain."""
 
 _ROWS = 60
 
 FADES_MILLISECONDS = 6_000
-"""A success disappears after this time; everything else stays until it is dismissed or replaced."""
+"""Time after which a success disappears; other notices stay until they are dismissed or replaced."""
 
 _GAP = 4
 
 _ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
 _WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
-"""Directions from the text to the buttons, and of the buttons; the last fits into any width."""
+"""Directions of text and buttons, and among the buttons; the last one fits any width."""
 
 
 class NoticeTone(Enum):
+    """Severity of a notice; the value is the sign before its text."""
+
     ERROR = "✖"
     WARNING = "▲"
     NOTE = "●"
@@ -57,12 +59,16 @@ class NoticeTone(Enum):
 
 
 class Button(NamedTuple):
+    """Button of a notice; with `closes`, it dismisses the notice before `do` is called."""
+
     text: str
     do: Callable[[], object]
     closes: bool = True
 
 
 class Notice(QFrame):
+    """One notice. A success disappears after `FADES_MILLISECONDS`, unless it has the mouse or the keyboard."""
+
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
 
@@ -140,11 +146,13 @@ class Notice(QFrame):
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
     def set_progress(self, done: int, total: int) -> None:
+        """Show progress; `total` is 0 while it is unknown."""
         self.progress.setRange(0, 1000 if total else 0)
         self.progress.setValue(1000 * done // total if total else 0)
         self.progress.show()
 
     def height_at(self, width: int) -> int:
+        """Return the height for a width in pixels, with the direction of the buttons that needs least."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:
@@ -160,10 +168,11 @@ class Notice(QFrame):
         self._line.setDirection(line)
         for layout in (self._row, self._line, self.layout()):
             assert layout is not None
-            # Each remembers heights, and does not hear of what is inside of it.
+            # Each layout caches heights and is not notified of changes inside.
             layout.invalidate()
 
     def height_within(self, width: int, most: int) -> int:
+        """Shorten the text to at most `most` pixels of height, and return the height for a width."""
         length = LONGEST
         self._cut(length)
         while (height := self.height_at(width)) > most and length > SHORTEST:
@@ -189,7 +198,7 @@ class Notice(QFrame):
             " border-bottom-right-radius: 6px; }"
         )
         if sheet != self.styleSheet():
-            # A new style sheet changes the palette, which brings us here again.
+            # Setting a style sheet changes the palette, which calls this method again.
             self.setStyleSheet(sheet)
             self.sign.setStyleSheet(f"color: {strong.name()}; font-weight: 700;")
 
@@ -200,6 +209,8 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
+    """Stack of notices, latest last. It uses at most half of the height of its parent; older notices are hidden."""
+
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("notices")
@@ -237,6 +248,10 @@ class Notices(QWidget):
         about: str = "",
         lasting: bool = False,
     ) -> Notice:
+        """Add a notice; it replaces the one with the same subject `about` (default: the text).
+
+        The button `action` dismisses it. A `lasting` notice stays when the file is closed.
+        """
         self.clear(about or text)
         first = [Button(action, do or (lambda: None))] if action else []
         notice = Notice(text, tone, [*first, *buttons], self)
@@ -248,7 +263,7 @@ class Notices(QWidget):
             self._again[notice] = partial(self.tell, text, tone, action=action, do=do, buttons=buttons, about=about)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
-        # What was never shown has no height.
+        # A widget that was never shown has no height.
         self.show()
         notice.show()
         self._fit()
@@ -266,11 +281,13 @@ class Notices(QWidget):
             self._fit()
 
     def clear(self, about: str = "") -> None:
+        """Remove the notices on a subject; without one, all that are not lasting."""
         for notice in list(self.all):
             if self._about[notice] == about or (not about and notice not in self._lasting):
                 self.remove(notice)
 
     def view_state(self) -> object:
+        """Return callbacks that show the notices again with their document; successes are left out."""
         return tuple(self._again[notice] for notice in self.all if notice in self._again)
 
     def restore_view_state(self, state: object) -> None:

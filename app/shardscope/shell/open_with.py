@@ -1,4 +1,4 @@
-"""Opening in another way than by recognising: the format, and the options that formats declare."""
+"""Opening with a chosen format and options instead of detection."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def no_fit() -> str:
 
 
 class OpenWith(QDialog):
+    """Dialog for path, format and options; with `shard`, to reopen it. `chosen` carries the `OpenRequest`."""
+
     chosen = Signal(object)
 
     def __init__(
@@ -111,6 +113,7 @@ class OpenWith(QDialog):
 
     @property
     def request(self) -> OpenRequest:
+        """Request with the values of the fields; fields that were not changed keep the given option."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for
@@ -147,14 +150,14 @@ class OpenWays(QObject):
                 return
             first = request
             if request.uri and shard is None and request.format is None:
-                # It is opened so because it lacks a specification.
+                # The dialog is shown because a specification is missing: preselect the format that needs one.
                 named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
                 first = replace(request, format=named)
             dialog = OpenWith(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
-        # The first time all formats are imported.
+        # In a job: the first call imports all formats.
         return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
@@ -179,6 +182,7 @@ class OpenWays(QObject):
             self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
+        """Verify in a job whether a specification given by the user matches the file; show a notice if not."""
         if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
@@ -220,6 +224,7 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
+    """Return whether the shard was read with parameters of this option, given or inferred."""
     return bool(shard.parameters) and _is_spec(option)
 
 
@@ -228,6 +233,7 @@ def _is_spec(option: Option) -> bool:
 
 
 def _evidence(shard: Shard) -> str:
+    """Return evidence and open points of an inferred specification as rich text."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]

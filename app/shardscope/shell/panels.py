@@ -1,8 +1,4 @@
-"""The panels around the bytes: one line adds one.
-
-A line gives the content of a dock, its area, its shortcut, and whether it is closed until it is used. The docks, the
-layout of the first start, the menus and what `--show` takes follow from this table.
-"""
+"""Table of the panels around the bytes. Docks, default layout, menus and `--show` follow from `PANELS`."""
 
 from __future__ import annotations
 
@@ -34,24 +30,25 @@ from shardscope.views.transfers.transfers import Transfers
 Area = Qt.DockWidgetArea
 
 _HIGH = 150
-"""Pixels below which a list or a picture under a bar scrolls with its bar."""
+"""Height in pixels at 100 % below which a list or picture scrolls together with its bar."""
 
 LAYOUT_VERSION = 11
-"""Goes up when panels come or go: an older saved layout is not used then."""
+"""Increment when panels are added or removed: saved layouts of other versions are ignored."""
 
 _NORMAL = 1600
-"""Up to this width of the window what it has more goes to the bytes: to the fields beside them."""
+"""Window width in pixels up to which additional width goes to the bytes only."""
 
 _EDGES = 10
-"""Pixels of the lines between the sides and the bytes."""
+"""Width in pixels of the splitters between the sides and the bytes."""
 
 _NARROW_LISTS = 340
-"""Of the structure and of the objects, where the window is narrow."""
+"""Least width in pixels of the left side."""
 
 _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (280, 480, 0.12)})
 
 
 def default_widths(window: int) -> dict[Area, int]:
+    """Return the default widths of the sides in pixels at 100 %; in a narrow window, the left side shrinks."""
     more = max(window - _NORMAL, 0)
     widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
     room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
@@ -61,6 +58,16 @@ def default_widths(window: int) -> dict[Area, int]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
+    """One dock.
+
+    Attributes:
+        name: Name for `--show`; the object name of the dock is `<name>Dock`.
+        group: Panels of one group are tabs of one place, the first in front.
+        make: Creates the content, whose focus proxy gets the keyboard.
+        on_demand: Whether it is closed at first and has a close button on its tab.
+        high: Height in pixels at 100 % below which the content scrolls; 0 for never.
+    """
+
     name: str
     title: str
     area: Area

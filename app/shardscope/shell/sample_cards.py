@@ -1,4 +1,4 @@
-"""The samples on the welcome page: a card for each, with the strip of its sections as the overview draws it."""
+"""Cards of the samples on the welcome page, with a strip of the sections of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
-from shardcore.teaching.assets import Role, Sample
+from shardcore.teaching.resources import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
@@ -37,7 +37,7 @@ _CARDS = (Role.MAIN, Role.FEATURED)
 """Samples with a card of their own."""
 
 TWO_COLUMNS = 600
-"""From this width on, at 100 %, two cards are beside each other."""
+"""Width in pixels at 100 % from which there are two columns."""
 
 SOON_MILLISECONDS = 150
 _STRIP = 16
@@ -58,7 +58,7 @@ def parts_of(shard: Shard) -> tuple[StripSection, ...]:
 
 class SampleCard(QAbstractButton):
     more_chosen = Signal(object)
-    """The path of another sample of the format."""
+    """Carries the path of another sample of the format."""
 
     def __init__(self, sample: Sample, others: Sequence[Sample] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class SampleCard(QAbstractButton):
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        # A featured sample is there for what is in it, not for its format.
+        # A featured sample shows its content, not its format.
         self.learn.setVisible(sample.role is not Role.FEATURED)
         self.more = self._more_button(others)
         self._lay_out()
@@ -89,7 +89,7 @@ class SampleCard(QAbstractButton):
         column.addLayout(head)
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
         for text in (title, about):
-            # The whole card is one button.
+            # Pass clicks on texts to the card, which is one button.
             text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         head.addWidget(title, 1, Qt.AlignmentFlag.AlignVCenter)
@@ -105,7 +105,7 @@ class SampleCard(QAbstractButton):
         button = QToolButton(self)
         button.setText(self.tr("More ▾"))
         button.setAccessibleName(self.tr("More samples of {0}").format(self.sample.title))
-        button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
+        button.setToolTip(self.tr("Further samples of this format, including a damaged and an unusual one"))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(button)
@@ -165,13 +165,15 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
+    """All samples; `chosen` carries a path. Sections are read by jobs once the cards have been visible for a moment."""
+
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(object)
     preview_requested = Signal(object)
-    """The path of a sample that is to be opened with the preview of its first object."""
+    """Carries the path of a sample to open with the preview of its first object."""
     learn_requested = Signal(object)
-    """The path of a sample that is to be opened beside the page of its format."""
+    """Carries the path of a sample to open with the first lesson on its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -226,7 +228,7 @@ class SampleCards(QWidget):
 
     def _ask(self, jobs: Jobs, card: SampleCard) -> None:
         def done(parts: tuple[StripSection, ...] | None, error: BaseException | None) -> None:
-            # A sample that cannot be read says so when it is opened.
+            # An unreadable sample shows its error when it is opened.
             if parts is not None:
                 card.show_parts(parts)
                 there = {part.role for card in self.cards for part in card.parts}

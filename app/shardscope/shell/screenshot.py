@@ -1,4 +1,4 @@
-"""Pictures of the window, made without a display once everything on the screen has come to rest."""
+"""Screenshots of the window without a display, taken once no job is running."""
 
 from __future__ import annotations
 
@@ -19,26 +19,34 @@ from shardscope.session.session import IndexState, OpenFailure
 from shardscope.shell.main_window import MainWindow
 
 DRAWING = "drawing"
-"""Name of the drawings for `--show`."""
+"""Value of `--show` for drawings: `drawing` or `drawing:NAME`."""
 
 LECTURE = "lecture"
-"""Name of the lecture for `--show`; `lecture:N` is what is seen after N keys."""
+"""Value of `--show` for the lecture; `lecture:N` is the screen after N key presses."""
 
 MOST_SECONDS = 120
 
 REST_MILLISECONDS = 300
-"""Nothing may happen for this long before the picture is taken."""
+"""Time without open jobs before the screenshot is taken."""
 
 SHORT_REST = 60
-"""The same before the next key of a lecture."""
+"""The same before the next key press of a lecture, in milliseconds."""
 
 
 class ScreenshotError(Exception):
-    """The picture cannot be made."""
+    """The screenshot cannot be taken."""
 
 
 @dataclass(frozen=True)
 class ScreenshotRequest:
+    """Content of a screenshot; the size is in device-independent pixels.
+
+    Attributes:
+        step: Step of the lookup, from 1; 0 for the last.
+        show: Panel, `drawing[:NAME]` or `lecture[:N]`; or empty.
+        lesson: Lesson file to start, on `uri` or else on its sample; or None.
+    """
+
     target: Path
     uri: str = ""
     format: str | None = None
@@ -54,6 +62,7 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
+    """Save the screenshot; raises `ScreenshotError` if something cannot be opened, or does not settle."""
     if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
         raise ScreenshotError(f"--show is one of {parts}")
@@ -77,6 +86,7 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def lecture(window: MainWindow, keys: int) -> QWidget:
+    """Return the lecture screen after pressing *next* `keys` times, with animations finished."""
     screen = window.start_lecture(full=False)
     for _ in range(keys):
         settle(window, SHORT_REST)
@@ -99,6 +109,7 @@ def _save(image: QImage, target: Path) -> None:
 
 
 def png_of(image: QImage) -> bytes:
+    """Return an image as PNG without filters: for screenshots a quarter smaller than Qt's."""
     rgb = image.convertToFormat(QImage.Format.Format_RGB888)
     width, height, line = rgb.width(), rgb.height(), rgb.bytesPerLine()
     pixels = bytes(rgb.constBits())
@@ -136,15 +147,16 @@ def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
+    """Run the event loop until no job has been open for `rest` milliseconds; `ScreenshotError` after two minutes."""
     until = time.monotonic() + MOST_SECONDS
     quiet = 0
     while quiet < rest:
         loop = QEventLoop()
         QTimer.singleShot(20, loop.quit)
         loop.exec()
-        # Watching the file and waiting for it are jobs, too; they come and go.
+        # Watching the file also uses jobs, so wait until none has been open for some time.
         busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
         quiet = 0 if busy else quiet + 20
         if time.monotonic() > until:
-            raise ScreenshotError("the window does not come to rest")
+            raise ScreenshotError("the window does not become idle")
     QApplication.processEvents()

@@ -1,4 +1,4 @@
-"""Status line: the selection, or for a while what was just done; the format at its end."""
+"""Status line: the selection or a message, running jobs, and the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000
-"""A sentence stands for this long where the selection is reported."""
+"""Time for which a message replaces the selection."""
 
 
 class StatusLine(QStatusBar):
@@ -45,6 +45,7 @@ class StatusLine(QStatusBar):
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
+        """Show a message instead of the selection; empty for the selection. 0 milliseconds: until the next message."""
         self._over.stop()
         self.note.tell(text)
         self._pages.setCurrentWidget(self.note if text else self._selection)

@@ -1,4 +1,4 @@
-"""The one bar of the window: back, forward, open, the field for places and keys, and what people do most."""
+"""Tool bar: back, forward, open, address field, and the most frequent actions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QImage, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.shell.actions import WindowActions
 from shardscope.views.hex.panel import HexPanel
 from shardscope.widgets import fonts, theme
 
 _ICON = 16
-"""Pixels of an icon at 100 %: no higher than the letters, so that the bar takes no room from the bytes."""
+"""Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
 
 _SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
-"""Pixels for which icons are drawn: all zooms and scales up to 2, and the common ones above."""
+"""Sizes in pixels at which icons are rendered: all zooms and scales up to 2, common ones above."""
 
 WITH_WORDS = 940
-"""From this width on, at 100 %, the buttons have words beside their icons."""
+"""Width in pixels at 100 % from which buttons have text beside their icons."""
 
 
 def line_icon(name: str, colours: theme.Palette) -> QIcon:
-    drawing = assets.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
+    """Render a Lucide icon, given by file name, in text colour and in the colour of disabled text."""
+    drawing = resources.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
         coloured = drawing.replace("currentColor", ink.name())
@@ -82,7 +83,7 @@ class TopBar(QToolBar):
             self._dress()
 
     def _dress(self) -> None:
-        # Qt takes the margins of the style with every style that is set.
+        # Setting a style resets the margins.
         if (row := self.layout()) is not None:
             row.setContentsMargins(2, 2, 2, 2)
         self.setIconSize(QSize(_ICON, _ICON) * fonts.zoom())

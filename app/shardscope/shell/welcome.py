@@ -1,4 +1,4 @@
-"""The page of the first start: open, drop, recent files, samples."""
+"""Welcome page: open, drop, recent files, samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.jobs import Jobs
 from shardscope.shell.sample_cards import SampleCards
 from shardscope.startup.settings import Settings
@@ -28,10 +28,10 @@ from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 WIDEST = 820
-"""Most width of the samples; what was opened before is beside them."""
+"""Greatest width of the samples in pixels at 100 %."""
 
 BESIDE = 900
-"""From this width on, at 100 %, what was opened before is beside the samples; below, it is above them."""
+"""Width in pixels at 100 % from which recent files are beside the samples instead of above."""
 
 
 class Welcome(QScrollArea):
@@ -73,7 +73,7 @@ class Welcome(QScrollArea):
         words = self.tr("Drop a file or folder to open it, or several files to pack them.")
         self.drop = WrapText(words, tone="muted")
         self.drop.setObjectName("dropArea")
-        self.samples = SampleCards(assets.samples(), jobs, self)
+        self.samples = SampleCards(resources.samples(), jobs, self)
         self.recent_part = QWidget(self)
         self._recent = PlaceModel(self)
         self.recent = PlaceList(self._recent, self.recent_part)
@@ -90,7 +90,9 @@ class Welcome(QScrollArea):
     def _lay_out(self) -> None:
         icon = QLabel(self)
         icon.setAccessibleName("Shardscope")
-        icon.setPixmap(QIcon(str(assets.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF()))
+        icon.setPixmap(
+            QIcon(str(resources.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF())
+        )
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self.title)

@@ -1,1 +1,1 @@
-"""Settings, assets and flags: needed before there is a window."""
+"""Settings, single instance, desktop integration and signals: code that runs before the window exists."""

@@ -1,7 +1,6 @@
-"""Files that make a desktop know the program: its entry in menus, its icons, the types of files that it opens.
+"""Desktop integration by the XDG specifications: menu entry, icons, MIME types.
 
-Desktops of the XDG specifications read them from the data folder of the user. Types are recognised by their first
-bytes, and by endings that one format has for itself: `*.shard` belongs to several formats and is not claimed.
+Types are detected by their first bytes and by extensions of one format only: `*.shard` belongs to several formats.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 from shardcore.errors import SourceError, reason_of
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.writing.temporary import write_whole
 
 ENTRY = "applications/shardscope.desktop"
 TYPES = "mime/packages/shardscope.xml"
 ICON = "icons/hicolor/scalable/apps/shardscope.svg"
 SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
-"""Pixels of the icons."""
 
 UPDATES = (("update-mime-database", "mime"), ("update-desktop-database", "applications"))
-"""Programs that update the caches of a desktop, and the folder of each."""
+"""Programs that update the caches of a desktop, with the folder of each."""
 
 NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD), not for this system"
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:
+    """Write the files into the data folder of the user; yield one line per file. Raises `SourceError`."""
     for name, content in _files(command):
         path = folder / name
         state = "replaced" if path.exists() else "installed"
@@ -59,6 +58,7 @@ def uninstall(folder: Path) -> Iterator[str]:
 
 
 def running_command() -> list[str]:
+    """Return the command line that starts this program again: bundle, script, or `python -m`."""
     if getattr(sys, "frozen", False):
         return [sys.executable]
     script = Path(sys.argv[0]).absolute()
@@ -66,10 +66,10 @@ def running_command() -> list[str]:
 
 
 def _files(command: list[str]) -> Iterator[tuple[str, bytes]]:
-    entry = assets.path("desktop/shardscope.desktop").read_text("utf-8")
+    entry = resources.path("desktop/shardscope.desktop").read_text("utf-8")
     yield ENTRY, entry.replace("Exec=shardscope ", f"Exec={' '.join(map(_quoted, command))} ").encode()
-    yield TYPES, assets.path("desktop/shardscope-mime.xml").read_bytes()
-    drawing = assets.path("icons/shardscope.svg")
+    yield TYPES, resources.path("desktop/shardscope-mime.xml").read_bytes()
+    drawing = resources.path("icons/shardscope.svg")
     yield ICON, drawing.read_bytes()
     renderer = QSvgRenderer(str(drawing))
     for size in SIZES:
@@ -81,6 +81,7 @@ def _icon(size: int) -> str:
 
 
 def _quoted(word: str) -> str:
+    """Quote a word for `Exec` (Desktop Entry Specification, *The Exec key*)."""
     for letter in '\\"`$':
         word = word.replace(letter, f"\\{letter}")
     return f'"{word}"'.replace("\\", "\\\\").replace("%", "%%")

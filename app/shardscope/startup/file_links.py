@@ -1,4 +1,4 @@
-"""Links into files: `FILE#offset` and `FILE#start-stop`, as the command line takes them and cards give them. No Qt."""
+"""Links into files, `FILE#offset` and `FILE#start-stop`, as on the command line. No Qt here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
+    """Return the link in a pasted text or `shardscope` command line. Accesses the disk: call it in a job."""
     if text.startswith(_COMMAND) and not _is_there(text):
         with suppress(ValueError):
             words = shlex.split(text)
@@ -26,10 +27,19 @@ def pasted_link(text: str) -> tuple[str, Span | None]:
 
 
 def may_be_link(text: str) -> bool:
+    """Return whether a text may contain more than a path or address; does not access the disk."""
     return "#" in text or text.startswith(_COMMAND)
 
 
 def split_link(text: str) -> tuple[str, Span | None]:
+    """Return a path or address, and the bytes to select in it or None.
+
+    - `a.shard#72` selects the byte at 72, `a.shard#72-80` eight bytes
+    - `a.shard#@100-200:5` selects a byte of the bytes that 100 to 200 decode to
+    - `a.des#/2090#72` selects a byte of the object 2090
+
+    An existing file with such a name is opened itself. `file://` URLs are accepted. Accesses the disk.
+    """
     if text.startswith("file://"):
         url, mark, place = text.partition("#")
         text = f"{local_path(url)}{mark}{place}"

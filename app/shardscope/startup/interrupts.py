@@ -1,4 +1,4 @@
-"""Ctrl+C and `kill` while Qt waits."""
+"""Handling of Ctrl+C and `kill` while Qt waits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from shardcore.system import ending_signals
 
 
 class Interrupts(QObject):
+    """Emits `came` on the GUI thread: Qt runs no Python code while it waits, so signals wake it through a socket."""
+
     came = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -37,4 +39,4 @@ class Interrupts(QObject):
 
 
 def _nothing(number: int, frame: object) -> None:
-    """The byte that Python writes into the socket says it."""
+    """Do nothing: Python writes a byte into the wake-up socket itself."""

@@ -1,4 +1,4 @@
-"""Settings: recent files, theme, layout of the window. They are one JSON file of the user."""
+"""Settings of the user in one JSON file: recent files, theme, layout, choices."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ def settings_file() -> Path:
 
 
 def keep_qt_from_settings() -> None:
+    """Redirect QSettings to nothing: PySide unpickles Python objects in them, which would run code from the file."""
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
         QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
 
 
 class _Setting(Generic[T]):
+    """Descriptor for a value of the file; `clean` converts a value, which may be missing (None) or invalid."""
+
     def __init__(self, clean: Callable[[object], T]) -> None:
         self._clean = clean
 
@@ -86,10 +89,14 @@ def _step(value: object) -> int:
 
 
 class Settings:
+    """Settings of the user, or of the file `path`; `theme` applies to this start only.
+
+    Each change is written at once, after reading the file again: another window may have changed it.
+    An invalid file is renamed to `*.invalid`, and all settings are defaults.
+    """
+
     extraction = _Setting(_by_name)
-    """Choices of the last extraction, by name of the control."""
     sketches = _Setting(_by_name)
-    """Drawing shown last, by format."""
     reduced_motion = _Setting(_off)
     decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
@@ -99,7 +106,6 @@ class Settings:
     bytes_zoom = _Setting(_factor)
     """Factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
-    """Use the theme `dark-room` for lectures."""
     restores_tabs = _Setting(_off)
     """Open the `tabs` of the last window at the start."""
     tabs = _Setting(_entries)
@@ -108,23 +114,17 @@ class Settings:
     price = _Setting(_text)
     """Name of the price list for requests; empty for the default."""
     pack_format = _Setting(_text)
-    """Format written last; empty if none."""
     pack_folder = _Setting(_text)
-    """Folder of the shard written last; empty if none."""
     schematic = _Setting(_off)
     """Size the sections of the overview by their order of magnitude, not to scale."""
     fields_shown = _Setting(_on)
-    """Show the column of fields beside the bytes."""
     rows_folded = _Setting(_on)
-    """Show rows of equal bytes as one line."""
     searches = _Setting(_pairs)
     """Byte searches as (kind, text), the latest first."""
     recent = _Setting(_texts)
     """URIs of opened files, the latest first."""
     folders = _Setting(_texts)
-    """Target folders of extractions, the latest first."""
     searched_folders = _Setting(_texts)
-    """Folders in which a key was searched, the latest first."""
 
     def __init__(self, path: Path | None = None, *, theme: str = "") -> None:
         self._theme = theme
@@ -143,6 +143,7 @@ class Settings:
         return self._values.get(name)
 
     def set_value(self, name: str, value: object) -> None:
+        """Write a value to the file; None removes it. Problems are reported, not raised."""
         if value == self._values.get(name) or not self._load():
             return
         if value is None:
@@ -157,6 +158,7 @@ class Settings:
             self._report(f"settings are not saved: {reason_of(error) if isinstance(error, OSError) else error}")
 
     def _load(self) -> bool:
+        """Read the file; return whether it can be written."""
         try:
             text = read_side_file(real_path(self._path), FREE.size + 1)
         except SourceError as error:

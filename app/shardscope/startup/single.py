@@ -1,7 +1,7 @@
-"""One window for all starts: a second start hands over what to open, and ends.
+"""Single window: a second start of the program passes its files to the running window, and ends.
 
-The socket belongs to the user alone, and so does the process that answers on it. A message is one line of JSON: paths,
-addresses and how they are read. Credentials are not sent: such a start opens its own window.
+Only the same user can connect to the socket. A message is one line of JSON with paths, addresses and formats.
+Credentials are never sent: a start with credentials opens a window of its own.
 """
 
 from __future__ import annotations
@@ -27,22 +27,21 @@ from shardcore.system import WINDOWS, is_own, user_mark
 from shardscope.startup.settings import settings_file
 
 LONGEST = 64 * 1024
-"""Bytes of a message."""
+"""Longest message in bytes."""
 
 MOST = 200
-"""Files of one message."""
 
 LONGEST_PATH = 4096
-"""Letters of a path or address."""
+"""Longest path or address in characters."""
 
 MOST_GUESTS = 8
-"""Connections at the same time."""
+"""Most connections at the same time."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""Time after which a connection that sends nothing is given up."""
+"""Timeout for connecting, and for a connection that sends no message."""
 
 ANSWER_MILLISECONDS = 10_000
-"""Time after which a window that does not answer is given up: one that shows a file that was just opened is busy."""
+"""Timeout for the answer; long, since a window that is opening a file is busy."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -51,6 +50,8 @@ _HIDDEN = ("offscreen", "minimal", "vnc")
 
 @dataclass(frozen=True, slots=True)
 class Handover:
+    """File to open in the running window; `uri` is an absolute path or an address."""
+
     uri: str
     format: str | None = None
     select: Span | None = None
@@ -71,6 +72,7 @@ def is_shown() -> bool:
 
 
 def may_be_sent(uri: str) -> bool:
+    """Return whether a path, address or link has no login, query or other possible credential."""
     try:
         file = split_inside(uri)[0]
     except UsageError:
@@ -82,6 +84,7 @@ def may_be_sent(uri: str) -> bool:
 
 
 def message_of(files: Sequence[Handover]) -> bytes:
+    """Return the message that opens files; empty if it cannot be sent (credentials, too many, too long)."""
     if len(files) > MOST or not all(may_be_sent(one.uri) for one in files):
         return b""
     entries: list[dict[str, Any]] = []
@@ -94,6 +97,7 @@ def message_of(files: Sequence[Handover]) -> bytes:
 
 
 def read_message(data: bytes) -> tuple[Handover, ...]:
+    """Return the files of a message; raises `ValueError` if it is invalid."""
     if len(data) > LONGEST:
         raise ValueError("too long")
     try:
@@ -144,6 +148,7 @@ def _read_span(found: object) -> Span | None:
 
 
 def hand_over(name: str, message: bytes) -> bool:
+    """Send a message; return whether a running window accepted it. Blocks up to `ANSWER_MILLISECONDS`."""
     if not message or not _is_own(name):
         return False
     socket = QLocalSocket()
@@ -159,6 +164,7 @@ def hand_over(name: str, message: bytes) -> bool:
 
 
 def _is_own(name: str) -> bool:
+    """Return whether this user owns the socket: others could create one with this name."""
     if WINDOWS:
         return True
     path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
@@ -173,7 +179,7 @@ def _is_own(name: str) -> bool:
 
 class SingleWindow(QObject):
     wanted = Signal(object)
-    """The files as a tuple of `Handover`; empty where the window is only raised."""
+    """Carries the files as a tuple of `Handover`; empty to raise the window only."""
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -182,7 +188,7 @@ class SingleWindow(QObject):
         self._server.setMaxPendingConnections(MOST_GUESTS)
         self._server.newConnection.connect(self._connected)
         self._guests: dict[QLocalSocket, bytes] = {}
-        # No window answered on it, see `claim`: what is there was left by one that crashed.
+        # No window answered on it (see `claim`), so an existing socket is left from a crash.
         QLocalServer.removeServer(name)
         self.listens = self._server.listen(name)
 
@@ -246,6 +252,7 @@ class SingleWindow(QObject):
 
 
 def turn_of(name: str) -> QLockFile:
+    """Return the lock that a start holds while it looks for a running window, until it listens itself."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,6 +260,7 @@ def turn_of(name: str) -> QLockFile:
 
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
+    """Pass the message to a running window and return None, or start listening."""
     turn = turn_of(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:

@@ -1,4 +1,4 @@
-"""Asks before much is fetched from another machine: how much, how long that takes, what it costs."""
+"""Questions before a large download, and before opening a store that a file refers to."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from shardscope.startup.settings import Settings
 from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
 
 USUAL_RATE = 12_500_000
-"""Bytes per second of a line of 100 Mbit/s."""
+"""Assumed bytes per second: 100 Mbit/s."""
 
 
 class FetchQuestion(QObject):
+    """Asks for `costly` and `untrusted` of the session; one question at a time, dropped when the file is closed."""
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings
@@ -39,12 +41,13 @@ class FetchQuestion(QObject):
         return box
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
+        """Ask whether to connect to a store or open a folder that a file refers to; *Cancel* is the default button."""
         title = self.tr("Connect?") if error.who else self.tr("Open?")
         yes = self.tr("&Connect") if error.who else self.tr("&Open")
         box = self._box("untrusted", title, yes, go, refuse)
         box.setText(error.question)
         box.setInformativeText(self.tr("The opened file refers to it. Continue only if you trust that file."))
-        # Whoever presses Enter too early has agreed to nothing.
+        # Enter must not agree by accident.
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.open()
         return box
@@ -63,7 +66,7 @@ class FetchQuestion(QObject):
         box.setDefaultButton(agree)
         box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))
         box.finished.connect(self._answered)
-        # Once it is closed: what arrives during a question stays behind.
+        # After the box is closed, since documents are not shown while a dialog is open.
         box.finished.connect(lambda _: go() if box.clickedButton() is agree else refuse())
         return box
 
@@ -76,5 +79,6 @@ class FetchQuestion(QObject):
 
 
 def cost_text(size: int, price: Price) -> str:
+    """Return time and price of fetching `size` bytes in one request."""
     lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
     return f"About {lasts} at 100 Mbit/s; costs about {cost} ({price.name})."

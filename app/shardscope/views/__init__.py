@@ -1,1 +1,1 @@
-"""The views of a shard: bytes, structure, objects, inspector, lookup, findings, places, transfers."""
+"""Views of a shard: bytes, structure, objects, inspector, lookup, findings, places and jobs."""

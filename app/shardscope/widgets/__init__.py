@@ -1,1 +1,1 @@
-"""Theme, labels, fields and table models that all parts of the window share."""
+"""Theme, fonts, fields and table models shared by all views."""

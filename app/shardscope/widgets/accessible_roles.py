@@ -1,6 +1,6 @@
-"""Roles for screen readers of widgets that paint themselves: Qt takes each of them for an area without a meaning.
+"""Accessible roles for widgets that paint themselves.
 
-Only for parts that live as long as the window: Qt ends the process when a part with such an interface goes before.
+Only for widgets that live as long as the window: Qt crashes when such a widget is deleted earlier.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Spoken(QAccessibleWidget):
 
 
 class _Factory:
+    """Creates interfaces and keeps them until Qt deletes the widget; otherwise Qt holds a dangling pointer."""
+
     def __init__(self) -> None:
         self._kept: dict[int, QAccessibleWidget] = {}
 

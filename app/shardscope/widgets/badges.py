@@ -1,4 +1,4 @@
-"""The numbers of what is lit: small signs, full for bytes that are looked at, hollow for those computed with."""
+"""Numbered badges of highlighted ranges: filled for bytes that are read, hollow for bytes used in a computation."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def paint_badge(
     hollow: bool,
     inverted: bool = False,
 ) -> QRectF:
+    """Paint a badge, hollow for bytes that are only computed with; the painter must have the font of `badge_font`."""
     size = badge_size(number, painter.font())
     area = QRectF(place, size)
     painter.save()
@@ -46,4 +47,3 @@ def paint_badge(
     painter.drawText(area, Qt.AlignmentFlag.AlignCenter, str(number))
     painter.restore()
     return area
-

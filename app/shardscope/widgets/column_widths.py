@@ -1,7 +1,4 @@
-"""Widths of the columns of tables and trees: numbers are never cut, names take the rest.
-
-No Qt.
-"""
+"""Column widths of tables and trees: numbers are never cut, one column takes the remaining width. No Qt."""
 
 from __future__ import annotations
 
@@ -10,11 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 MOST_ROUNDS = 3
-"""Most rounds of sharing widths; it ends earlier where the room no longer changes."""
+"""Maximum number of layout passes; a pass that keeps the room ends earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
+    """Pixels that one column wants, and its minimum; both are equal for numbers, which are never cut."""
+
     wanted: int
     least: int
 
@@ -22,6 +21,10 @@ class Room:
 def share_room(
     columns: Sequence[Room], stretched: int, room: int, by_hand: Mapping[int, int] = MappingProxyType({})
 ) -> list[int]:
+    """Return the width of each column in pixels; their sum exceeds `room` if the minimums do.
+
+    Column `stretched` takes the remaining width. `by_hand` are widths set by the user, by column index.
+    """
     columns = [Room(by_hand[n], by_hand[n]) if n in by_hand else column for n, column in enumerate(columns)]
     widths = [min(column.least, column.wanted) for column in columns]
     widths[stretched] = columns[stretched].least

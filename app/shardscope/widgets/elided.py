@@ -1,6 +1,6 @@
-"""Texts that are cut at the end where they do not fit, never within a number; the tooltip has the whole.
+"""Labels that elide their text where it does not fit, never inside a number; the tooltip shows the full text.
 
-The window groups the digits of numbers by commas: a long run of digits without any is a key.
+Numbers in the window have grouped digits, so a long run of digits without commas is a key.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ _KEY = re.compile(r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+")
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
+    """Return the part of a text that fits into `room` pixels; keys and field names are elided in the middle."""
     wide = int(room) if isinstance(metrics, QFontMetrics) else room
     seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
     if seen == text:
         return text
     kept = seen.removesuffix("…")
-    # A key may begin with digits: a word with letters in it is no number.
+    # A key may begin with digits; a word with letters is not a number.
     for word in _WORD.finditer(text):
         if word.start() <= len(kept) < word.end() and _KEY.fullmatch(word[0]):
             return metrics.elidedText(text[: word.end()], Qt.TextElideMode.ElideMiddle, wide)  # type: ignore[arg-type]
@@ -36,6 +37,8 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
 
 
 class Elided(QLabel):
+    """Elided label without a minimum width; `greedy` takes all remaining width."""
+
     def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setTextFormat(Qt.TextFormat.PlainText)

@@ -1,4 +1,4 @@
-"""Dialogs that request a file or folder; the window stays usable, and what was chosen is reported to a function."""
+"""Non-blocking dialogs for files and folders; the chosen path is passed to a callback."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def ask_target(
     kinds: Mapping[str, str] | None = None,
     confirms: bool = True,
 ) -> QFileDialog:
+    """Ask for a path to write; `kinds` maps name filters such as `CSV (*.csv)` to their suffixes."""
     dialog = _made(parent, title, start)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)

@@ -1,4 +1,4 @@
-"""The findings of a verification as a Qt table model."""
+"""Table model of the findings of a verification, sorted by severity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 class FindingModel(TableModel):
-    titles = ("Severity", "What", "Where", "Code", "Key")
+    titles = ("Severity", "Message", "Range", "Code", "Key")
     things: tuple[Finding, ...] = ()
 
     def set_report(self, report: Report | None) -> None:

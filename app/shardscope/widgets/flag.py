@@ -1,4 +1,4 @@
-"""The flag of a note: in the bytes, on the overview, in the tree."""
+"""Flag of a note in bytes, overview and tree."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 FLAG = "⚑"
-"""The flag in texts."""
 
 BOOKMARK = "Bookmark"
-"""Text for a note without a text."""
+"""Label of a note without text."""
 
 
 def paint_flag(painter: QPainter, area: QRectF, colour: QColor, edge: QColor) -> None:

@@ -1,31 +1,31 @@
-"""The type of the window: four sizes and their zoom, and one monospaced face with a slashed zero that comes along."""
+"""Fonts of the window: four sizes, their zoom, and a bundled monospaced font with a slashed zero."""
 
 from __future__ import annotations
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 
 SMALL = 11
-"""Pixels: what is beside something, such as units, letters, captions."""
+"""Pixels, for units, role letters and captions."""
 
 NORMAL = 13
-"""Pixels: everything else, the bytes included."""
+"""Pixels, for everything else, including the bytes."""
 
 LARGE = 16
-"""Pixels: the value in question, the title of a panel."""
+"""Pixels, for main values and titles of panels."""
 
 TITLE = 20
-"""Pixels: the title of a page."""
+"""Pixels, for titles of pages."""
 
 SIZES = (SMALL, NORMAL, LARGE, TITLE)
-"""The sizes of all texts, in pixels at 100 %."""
+"""All text sizes, in pixels at 100 %."""
 
 MONO = "DejaVu Sans Mono"
-"""The family of bytes, keys and offsets."""
+"""Font family of bytes, keys and offsets."""
 
 ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-"""Steps of every zoom: of the whole window, and of bytes, drawings and pictures beside it."""
+"""Zoom steps of the window, and of bytes, drawings and pictures."""
 
 _FILE = "fonts/DejaVuSansMono.ttf"
 _PROPERTY = "shardscopeFonts"
@@ -34,6 +34,7 @@ _POINTS_PER_INCH = 72
 
 
 def points(pixels: float, *, zoomed: bool = True) -> float:
+    """Return a size in points from pixels at 100 %; `zoomed=False` for drawings that are scaled as a whole."""
     own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
     return own * zoom() if zoomed else own
 
@@ -45,12 +46,14 @@ def zoom() -> float:
 
 
 def set_zoom(factor: float) -> None:
+    """Set the zoom factor for new fonts, limited to the range of `ZOOMS`; `theme.zoom` updates existing fonts."""
     application = QGuiApplication.instance()
     if application is not None:
         application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
 
 
 def px(pixels: float) -> int:
+    """Return a length in pixels from pixels at 100 %; lengths are not reduced below 100 %."""
     return round(pixels * max(zoom(), 1.0))
 
 
@@ -77,7 +80,8 @@ def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
 
 
 def register() -> None:
+    """Load the bundled font once per application."""
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)
-        QFontDatabase.addApplicationFont(str(assets.path(_FILE)))
+        QFontDatabase.addApplicationFont(str(resources.path(_FILE)))

@@ -1,4 +1,4 @@
-"""Keys that views and windows share: the first key in a table, Return on a button."""
+"""Key handling shared by views and windows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.
 
 
 def select_current(view: QAbstractItemView, event: QEvent) -> bool:
+    """Select the current row at the first arrow key, which would otherwise skip it; return whether it was selected."""
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
         return False
     chosen, index = view.selectionModel(), view.currentIndex()
@@ -20,6 +21,7 @@ def select_current(view: QAbstractItemView, event: QEvent) -> bool:
 
 
 def press_focused(window: QWidget, event: QKeyEvent) -> bool:
+    """Click the focused button on Return or Enter; return whether one was clicked."""
     button = window.focusWidget()
     if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or not isinstance(button, QAbstractButton):
         return False

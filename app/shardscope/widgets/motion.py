@@ -1,8 +1,4 @@
-"""Motion: the speed of what is played, and reduced motion, in which nothing moves, blinks or fades by itself.
-
-The Qt releases in use do not tell what the desktop asks for (`QAccessibilityHints.motionPreference` came with 6.12), so
-it is a choice of the window.
-"""
+"""Playback speed and reduced motion, a setting of the window: Qt reports that of the desktop only since 6.12."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 SPEEDS = (0.5, 1.0, 2.0, 4.0)
-"""Factors of the speed at which steps and walks are played."""
+"""Playback speeds."""
 
 _PROPERTY = "shardscopeReducedMotion"
 _SPEED = "shardscopePlaySpeed"
@@ -28,6 +24,7 @@ _EFFECTS = (
 
 
 def reduce(application: QApplication, reduced: bool) -> None:
+    """Switch animations and blinking of the application off or on; playback checks `reduced` itself."""
     if application.property(_BLINK) is None:
         application.setProperty(_BLINK, application.cursorFlashTime())
         application.setProperty(f"{_BLINK}Effects", [application.isEffectEnabled(effect) for effect in _EFFECTS])

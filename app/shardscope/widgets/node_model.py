@@ -1,4 +1,4 @@
-"""The node tree as a Qt model. Children are fetched by jobs when the user looks; a row is not a Python object."""
+"""Item model of the node tree; children are read in jobs, page by page, when a node is expanded."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from shardscope.session.words import cut_end, grouped, grouped_value, node_name,
 from shardscope.widgets.plain_text import tip
 
 PAGE = 128
-"""Children fetched at once."""
+"""Children loaded by one job."""
 
 MAX_CHILDREN = 200_000
-"""More children of one node are not shown; the formats group long tables by the thousand."""
+"""Maximum number of children shown; formats group long tables by 1,000."""
 
 NODE_ROLE = int(Qt.ItemDataRole.UserRole)
 
@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 @dataclass
 class _Opened:
+    """Expanded node with the loaded pages of its children; `parent` and `opened` are indices in `NodeModel._open`."""
+
     node: Node
     parent: int
     row: int
@@ -55,6 +57,8 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Level:
+    """One level of a path: the page of children that holds the next node, and its row."""
+
     count: int
     page: int
     nodes: Sequence[Node]
@@ -63,10 +67,12 @@ class _Level:
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
+    """Return the children shown in the tree; the decoded content of a node comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
 def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
+    """Return the section of each node; None for nodes of another source and where sections cannot be read."""
     source = parent.span.source
     try:
         sections = shard.sections_of(source) if source or shard.source is not None else ()
@@ -85,6 +91,11 @@ def make_page(kids: Sequence[Node], page: int) -> list[Node]:
 
 
 class NodeModel(QAbstractItemModel):
+    """Tree of the open shard; the internal id of a model index is the index of its parent in `_open`.
+
+    Rows that are not expanded need no objects. `revealed(index)` follows each `reveal`.
+    """
+
     revealed = Signal(object)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -150,13 +161,14 @@ class NodeModel(QAbstractItemModel):
         self.endResetModel()
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
+        """Run a job of the session; its result is dropped if the model was reloaded meanwhile."""
         current = self._round
 
         def taken(result: T) -> None:
             if current == self._round:
                 take(result)
 
-        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
+        self._session.ask(work, taken, failed="Cannot read the structure", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
         entry = self._open[number]
@@ -185,7 +197,7 @@ class NodeModel(QAbstractItemModel):
             return
         entry.pages[level.page] = level.nodes
         first = level.page * PAGE
-        # The view has to look again whether the rows can be expanded.
+        # Make the view check again which rows can be expanded.
         self.layoutAboutToBeChanged.emit()
         self.layoutChanged.emit()
         last = self.createIndex(first + len(level.nodes) - 1, len(COLUMNS) - 1, number)
@@ -212,6 +224,7 @@ class NodeModel(QAbstractItemModel):
     # --- finding a path ---
 
     def reveal(self, path: tuple[Node, ...]) -> None:
+        """Load all levels of a path in a job; `revealed` follows."""
         if not path or not self._open or self.only_differing:
             return
 
@@ -243,6 +256,7 @@ class NodeModel(QAbstractItemModel):
         return tuple(reversed(nodes))
 
     def node(self, index: Index) -> Node | None:
+        """Return the node of an index; None until its page is loaded."""
         if not index.isValid():
             return None
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)
@@ -310,7 +324,7 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tip(_tip_of(node))
             case Qt.ItemDataRole.AccessibleTextRole:
-                differs = ", page and practice differ" if node.differs and not index.column() else ""
+                differs = ", differs from the specification" if node.differs and not index.column() else ""
                 return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(index.column()))
@@ -334,7 +348,7 @@ class NodeModel(QAbstractItemModel):
         if node.bits is not None:
             return name, _type_of(node), value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
-            # A data set has no bytes of its own, and neither has a group of its files.
+            # Data sets and groups of their files have no bytes.
             return name, "", value, "", ""
         return name, _type_of(node) or self._role_of(index), value, offset_words(node.span.start), f"{node.span.size:,}"
 
@@ -367,8 +381,9 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 
 
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
+    """Return the page around each node of a path, as far as the tree contains it; None for another source."""
     if path[0].span.source != shard.tree.span.source:
-        return None  # another file, as a xorb beside its shard
+        return None  # another file, such as a xorb beside its shard
     levels: list[_Level] = []
     node = path[0]
     wanted = list(path[1:])
@@ -376,7 +391,7 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
         kids = children_of(shard, node)
         row = _row_of(kids, wanted[0])
         if row is None:
-            # Groups of a long table are not named by the content in the path.
+            # Groups of a long table are not part of a path.
             break
         page = row // PAGE
         level = _level(shard, node, kids, page, row)
@@ -389,7 +404,7 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
 def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
     candidates = range(len(kids))
     if isinstance(kids, Children):
-        # One byte more at either end, for nodes without a byte of their own.
+        # One byte more at both ends, to include empty nodes.
         candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)[:GROUP_SIZE]
     for row in candidates:
         kid = kids[row]

@@ -1,4 +1,4 @@
-"""The objects as a Qt table model: pages of rows fetched by jobs, an order or a filter as a NumPy array of rows."""
+"""Table model of the objects: pages of rows read in jobs; sorting and filtering as a NumPy array of rows."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32
-"""Rows fetched at once: a remote size costs a request where it is stored with the content."""
+"""Rows loaded by one job; small, since a remote size may cost one request per row."""
 
 PAGES = 512
-"""Pages kept."""
+"""Pages cached."""
 
 MAX_WAITING = 6
-"""Pages that may be on their way; older requests left the screen."""
+"""Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Looking for a row among more than this takes longer than a click may."""
+"""Rows above which `place_of` is too slow for the GUI thread."""
 
 ROW_ROLE = int(Qt.ItemDataRole.UserRole)
 """The row in `Shard.objects`."""
 
 KEY_ROLE = ROW_ROLE + 1
-"""The key as text, or None."""
+"""Key as text, or None."""
 
 STATE_ROLE = ROW_ROLE + 2
 """The `State`, or None while it is unknown."""
@@ -56,15 +56,15 @@ class ObjectColumn:
 
 
 _COLUMNS = (
-    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
-    ObjectColumn("key", "Key", "What the object is asked for by.", "key", number=False),
-    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
+    ObjectColumn("row", "Row", "Row number: slot, entry or chunk.", "slot"),
+    ObjectColumn("key", "Key", "Key of the object.", "key", number=False),
+    ObjectColumn("kind", "Kind", "Kind of object.", "kind", number=False),
     ObjectColumn("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
-    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size"),
-    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
-    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset"),
-    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False),
-    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
+    ObjectColumn("size", "Size", "Size of the decoded content in bytes.", "size"),
+    ObjectColumn("stored", "Stored", "Stored size of the content in bytes.", "stored"),
+    ObjectColumn("start", "Offset", "Offset of the stored content.", "offset"),
+    ObjectColumn("codec", "Codec", "Codec of the stored content.", "codec", number=False),
+    ObjectColumn("shard", "Shard", "Shard of the data set that contains the object.", "shard", number=False),
 )
 
 
@@ -96,6 +96,12 @@ class RowPage:
 
 
 class ObjectModel(QAbstractTableModel):
+    """Rows of `Shard.objects`, all or those set by `set_rows`.
+
+    Qt counts rows and pixels in 32 bits, so one block of at most `set_most` rows is shown at a time.
+    A *place* is an index into the shown order over all blocks, a *row* one into `Shard.objects`.
+    """
+
     page_failed = Signal(object)
     blocks_changed = Signal()
 
@@ -134,6 +140,7 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(None)
 
     def set_rows(self, rows: NDArray[np.integer] | None) -> None:
+        """Show these rows in this order; None shows all in the order of the format."""
         self.beginResetModel()
         self._forget()
         self._rows = rows
@@ -152,6 +159,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def block(self) -> tuple[int, int]:
+        """Half-open range of places of the current block."""
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
@@ -177,9 +185,11 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
+        """True if `place_of` takes too long for the GUI thread and needs a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
+        """Return the place of a row; None if it is not shown. O(n) in the number of rows after `set_rows`."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
         return place_in(self._rows, row)
@@ -198,6 +208,7 @@ class ObjectModel(QAbstractTableModel):
         return place if self._rows is None else int(self._rows[place])
 
     def ranges_of(self, places: Iterable[range]) -> RowRanges:
+        """Return the rows behind ranges of places in the current block."""
         first = self._first
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
@@ -206,6 +217,7 @@ class ObjectModel(QAbstractTableModel):
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
     def keys_at_hand(self) -> Iterator[str]:
+        """Yield the keys of loaded pages, most recently used first; reads nothing."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
 
@@ -310,6 +322,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
+        """Return the size of a row of the block divided by `largest`; 0 while either is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

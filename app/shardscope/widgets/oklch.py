@@ -1,7 +1,4 @@
-"""Colours by lightness, chroma and hue as the eye sees them.
-
-Equal steps of OKLCH lightness look equally large, so that field shades can be computed instead of picked.
-"""
+"""Conversion of OKLCH to sRGB; equal steps of its lightness look equally large, so shades can be computed."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rgb = tuple[float, float, float]
-"""Red, green and blue of sRGB, each 0 to 1."""
+"""sRGB red, green and blue, each 0 to 1."""
 
 _OKLAB_TO_LMS = np.array(
     [[1.0, 0.3963377774, 0.2158037573], [1.0, -0.1055613458, -0.0638541728], [1.0, -0.0894841775, -1.2914855480]]
@@ -28,6 +25,7 @@ _LMS_TO_LINEAR = np.array(
 
 @lru_cache(maxsize=1024)
 def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
+    """Return the sRGB colour of a lightness (0 to 1), chroma (0 to 0.3, reduced if outside sRGB) and hue in degrees."""
     while True:
         linear = _linear(lightness, chroma, hue)
         if chroma <= 0 or bool(np.all((linear >= -1e-6) & (linear <= 1 + 1e-6))):
@@ -37,10 +35,12 @@ def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
 
 
 def distance(one: Rgb, other: Rgb) -> float:
+    """Return the Euclidean distance in OKLab; 0.02 is just noticeable."""
     return float(np.linalg.norm(_oklab(one) - _oklab(other)))
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
+    """Return the contrast ratio of WCAG 2, from 1 to 21."""
     bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (bright + 0.05) / (dark + 0.05)
 

@@ -1,4 +1,4 @@
-"""Fields for the options that formats declare: one kind of field for each type of value."""
+"""Input fields for the options of formats, one class per type of value."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ class OptionField(QWidget):
         return self.option.name.capitalize()
 
     def value(self) -> Any:
+        """Return the value entered; None for the default."""
         raise NotImplementedError
 
     def problem(self) -> str:
+        """Return why the value is invalid; empty if it is valid."""
         try:
             self.option.value_of(self.value())
         except UsageError as error:
@@ -119,6 +121,8 @@ class ChoiceField(OptionField):
 
 
 class JsonField(OptionField):
+    """Editor for JSON; if `shown` (the value that the file was read with) is unchanged, `value` returns `given`."""
+
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)
         self._given = given
@@ -197,7 +201,7 @@ class FieldForm(QFormLayout):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(field)
             label.setContentsMargins(0, 0, 1, 0)
-            # A label is in the middle of a line, and at the top of a text.
+            # Centre the label beside a single line, align it to the top of a larger field.
             text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
             label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)
             field.setAccessibleName(field.accessibleName() or words.replace("&", ""))
@@ -215,6 +219,7 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
 
 
 def json_problem(text: str) -> str:
+    """Return why a text is not a JSON object, with the location; empty for an object or no text."""
     if not text.strip():
         return ""
     try:

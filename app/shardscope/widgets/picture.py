@@ -1,4 +1,4 @@
-"""Any part of the window as a picture in a file: lines and letters as SVG, or points as PNG."""
+"""Saving a widget as a picture: vector graphics (SVG) or pixels (PNG)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from shardscope.widgets.file_dialogs import ask_target
 
-KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
+KINDS = ("SVG: vector graphics (*.svg)", "PNG: pixels (*.png)")
 
 
 def write_picture(widget: QWidget, path: Path) -> bool:
+    """Write a widget as SVG or PNG, by the suffix (default: PNG); return whether the file was written."""
     if path.suffix.lower() != ".svg":
         return widget.grab().save(str(path), "PNG")
     try:
@@ -27,15 +28,17 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     generator.setFileName(str(path))
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
-    # Else letters come out smaller than the boxes around them.
+    # Otherwise text is smaller than its boxes.
     generator.setResolution(widget.logicalDpiX())
     generator.setTitle(widget.accessibleName() or widget.windowTitle())
-    # Views of scenes have another `render`, of the scene alone.
+    # `QGraphicsView.render` would only render the scene.
     QWidget.render(widget, generator)
     return True
 
 
 def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
+    """Ask for a path and write the picture; `told` gets a message and whether writing failed."""
+
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")

@@ -1,4 +1,4 @@
-"""Places that can be gone to, as a Qt list model: members of a data set, files of a folder, recent files, samples."""
+"""List model of locations to open: shards of a data set, files of a folder, recent files, samples."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ LEVEL_ROLE = DETAIL_ROLE + 3
 
 @dataclass(frozen=True, slots=True)
 class PlaceEntry:
+    """Entry of the list; `where` is the name of a shard or what to open, `size` is -1 if unknown."""
+
     where: str
     title: str
     detail: str = ""
@@ -35,6 +37,8 @@ class PlaceEntry:
 
 
 class MemberPlaces(Sequence[PlaceEntry]):
+    """Shards of a data set as entries, created on access; must be sorted by name."""
+
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
 
@@ -57,6 +61,8 @@ class MemberPlaces(Sequence[PlaceEntry]):
 
 
 class PlaceModel(QAbstractListModel):
+    """List of locations; `count_of` and `problem_of` are called while painting and must be fast."""
+
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.places: Sequence[PlaceEntry] = ()
@@ -73,6 +79,7 @@ class PlaceModel(QAbstractListModel):
         self.endResetModel()
 
     def added(self, count: int) -> None:
+        """Show `count` entries that were appended to `places`."""
         first = len(self.places) - count
         new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
         if new:

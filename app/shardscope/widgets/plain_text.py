@@ -1,4 +1,4 @@
-"""Text that came out of a file, before it is shown: nothing in it acts, and none of it is taken for markup."""
+"""Safe display of text from files: control characters are escaped, nothing is interpreted as markup."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shardscope.widgets.fonts import sized
 
 
 def tip(text: str) -> str:
+    """Return text for a tooltip or a rich-text label; markup in it is escaped."""
     text = shown_lines(text)
-    # Qt guesses whether a text is markup: with a tag of our own around it there is nothing to guess.
+    # Qt guesses whether text is markup; a tag around it makes that certain.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
 
 
 def plain_label(text: str = "", name: str = "", *, size: float = 0, bold: bool = False, wrap: bool = False) -> QLabel:
-    """Return a label that takes nothing for markup; `size` is in pixels at 100 %."""
     label = QLabel(text)
     label.setObjectName(name)
     label.setTextFormat(Qt.TextFormat.PlainText)
@@ -36,10 +36,11 @@ _TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
 
 
 def without_resources(markdown: str) -> str:
+    """Return Markdown with images as links and tags as text; Qt would load the files that they name."""
     return _TAG.sub(lambda found: found[0] if found[1] else "&lt;", markdown.replace("![", "["))
 
 
 class ResourceFreeText(QTextBrowser):
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        # With nothing, Qt would read the file itself.
+        # For None, Qt would read the file itself.
         return QImage()

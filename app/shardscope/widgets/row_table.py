@@ -1,4 +1,4 @@
-"""The tables of findings and of hits: rows of text, of which one is chosen."""
+"""Tables of findings and of search results: rows of text, one of them selected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
-"""Takes the row that is current now, and the one before; a click gives the same row twice."""
+"""Called with the current and the previous row; both are the same after a click."""
 
 
 class _FirstKey(QObject):
@@ -38,6 +38,7 @@ def row_table(
     *,
     wrapped: bool = False,
 ) -> QTableView:
+    """Set up a table without a grid; `choose` is called on selection, and again on a click on the current row."""
     table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -52,7 +53,7 @@ def row_table(
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     ColumnRoom(table, rules, stretched, wrapped=wrapped)
     chosen = table.selectionModel()
-    # Focus makes a row current, too: it selects nothing.
+    # Focus also makes a row current, but does not select it.
     chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)
     _FirstKey(table, choose)
     table.clicked.connect(lambda index: choose(index, index))

@@ -1,10 +1,10 @@
-"""Name of a sample beside others of its format."""
+"""Display name of a sample file."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from shardcore.teaching.assets import Role, Sample
+from shardcore.teaching.resources import Role, Sample
 
 
 def sample_title(sample: Sample) -> str:

@@ -1,4 +1,4 @@
-"""A part of a dialog that scrolls down where it has no room."""
+"""Part of a dialog that scrolls vertically when space is short."""
 
 from __future__ import annotations
 

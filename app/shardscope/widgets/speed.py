@@ -1,4 +1,4 @@
-"""The speed at which steps and walks are played, one for the whole window."""
+"""Menu for the playback speed, which is the same in the whole application."""
 
 from __future__ import annotations
 

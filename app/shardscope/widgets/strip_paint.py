@@ -1,4 +1,4 @@
-"""Paints the sections of a file as a strip with their names above it: the overview, and the plan of a new file."""
+"""Painting the sections of a file as a strip: in the overview, and in the preview of a new file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from shardscope.widgets.strip_scale import StripScale
 
 STRIP_HEIGHT = 20.0
 LABEL_GAP = 5.0
-"""Pixels between the strip and what stands above or below it."""
+"""Pixels between the strip and its labels."""
 LABELS_APART = 12.0
-"""Pixels between two labels."""
 
 _LINED = 4.0
-"""Pixels of a section that has a line around it."""
+"""Width in pixels above which a section gets an outline."""
 _SHORT = 14
-"""Letters of a name that stands among bows."""
+"""Characters of a section name among arcs."""
 
 
 def paint_strip(
     painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str] | None
 ) -> None:
+    """Paint sections, with labels above unless `label` is None; `scale` starts at the left edge of `strip`."""
     metrics = QFontMetricsF(painter.font())
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
@@ -106,6 +106,7 @@ def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRe
 
 
 def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
+    """Return the longest form that fits `room` pixels: label, name and size, name, elided name, or empty."""
     for text in (label, label.rpartition(" · ")[0], section.name):
         if not text:
             continue
@@ -119,6 +120,7 @@ def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: fl
 def paint_changed(
     painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
 ) -> None:
+    """Mark changes of a sandbox at the lower edge of a strip; `places` are (left, right) in pixels."""
     last = float("-inf")
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,4 +1,4 @@
-"""The scale of the overview strip: a whole source on some pixels, every section wide enough to be seen. No Qt."""
+"""Scale of the overview strip: a whole source in a few pixels, with every section visible. No Qt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from itertools import pairwise
 from shardcore import Section, SectionRole
 
 LEAST = 7
-"""Pixels of the smallest section."""
+"""Minimum width of a section in pixels."""
 
 
 class StripScale:
+    """Maps offsets to pixels and back: linear inside a section, proportional as far as small sections allow.
+
+    `sections` are sorted without gaps, `edges` are their borders in pixels. `breaks` are the indices of sections
+    whose scale differs from that of their left neighbour by more than half.
+    """
+
     def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
         solid = [section for section in sections if section.size]
         self.size = size
@@ -33,6 +39,7 @@ class StripScale:
         self._starts = [section.start for section in self.sections]
 
     def x_of(self, offset: int) -> float:
+        """Return the pixel of an offset; the end of the source is the right edge."""
         number = self._number(offset)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -43,6 +50,7 @@ class StripScale:
         return left + (right - left) * (inside / section.size)
 
     def offset_at(self, x: float) -> int:
+        """Return the offset at a pixel; pixels outside give the first or last byte."""
         number = min(max(bisect_right(self.edges, x) - 1, 0), len(self.sections) - 1)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -57,6 +65,7 @@ class StripScale:
 
 
 def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
+    """Return proportional widths that add up to `width`, none below `least` pixels unless there are too many."""
     least = min(least, width / len(sizes))
     small: set[int] = set()
     while True:

@@ -1,4 +1,4 @@
-"""The style dialog of the window: quiet frames, even spacing, one accent."""
+"""Qt style sheet of the window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from string import Template
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.widgets.fonts import SMALL
 
 _PIXELS = re.compile(r"\b(\d{2,}|[3-9])px\b")
@@ -144,8 +144,9 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
-    # A combo box that has a border of this library has no arrow of Qt's.
-    icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
+    """Return the style sheet; lines of one or two pixels are not scaled by `zoom`."""
+    # Qt does not draw the arrow of a combo box with a styled border.
+    icons = {name: resources.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:
         return sheet

@@ -1,4 +1,4 @@
-"""The columns of a table in a dock: as wide as their texts; a narrow table scrolls."""
+"""Column widths of a table in a dock: as wide as the texts; a narrow table scrolls."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from shardscope.session.debounce import Debounce
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
 
 _BETWEEN = 8
-"""Pixels between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
+    """Width rule of a column: `least` is its minimum in pixels, None for numbers, which are never cut."""
+
     least: int | None = None
 
 
 class ColumnRoom(QObject):
+    """Sets column widths to the widest text seen so far; owned by the table."""
+
     def __init__(
         self, table: QTableView, rules: Sequence[ColumnRule], stretched: int, *, wrapped: bool = False
     ) -> None:
@@ -56,7 +59,7 @@ class ColumnRoom(QObject):
             self._by_hand[column] = width
 
     def fit(self) -> None:
-        # Of a table that is not shown Qt would measure every row.
+        # For a hidden table, Qt would measure every row.
         if self._fitting or not self._table.isVisible():
             return
         self._fitting = True

@@ -1,4 +1,4 @@
-"""Flat table model: titles, and the texts of one thing in each row."""
+"""Base class of flat table models."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
 
 THING_ROLE = int(Roles.UserRole)
-"""The thing of a row."""
+"""Item of `things` of a row."""
 
 
 class TableModel(QAbstractTableModel):
+    """Table with one item of `things` per row; `numbers` are the right-aligned columns."""
+
     titles: tuple[str, ...] = ()
     numbers: Collection[int] = ()
     things: Any = ()
@@ -29,6 +31,7 @@ class TableModel(QAbstractTableModel):
         return self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
+        """Return the accessible text of a cell; None for its displayed text."""
         return None
 
     def show_things(self, things: Sequence[Any]) -> None:
@@ -37,6 +40,7 @@ class TableModel(QAbstractTableModel):
         self.endResetModel()
 
     def change(self, first: int = 0, last: int | None = None, column: int | None = None) -> None:
+        """Emit `dataChanged` for rows `first` to `last`, both included; by default for all rows."""
         last = self.rowCount() - 1 if last is None else last
         if 0 <= first <= last:
             columns = (0, len(self.titles) - 1) if column is None else (column, column)

@@ -1,8 +1,7 @@
-"""Colours, letters, hatches and fonts of the window.
+"""Palettes, letters and hatches of the window.
 
-A byte has the tint of its section, in one of two strengths; strips, charts and swatches have the same tints. Keys,
-pointers and sizes are underlined. Colour is never alone: sections and fields have letters, underlines have forms,
-sections have hatches, and the legend names them.
+A byte is tinted by its section, in two alternating strengths; keys, pointers and sizes are underlined. Colour is never
+the only sign: sections and fields also have letters, underlines or hatches.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from shardscope.widgets.stylesheet import stylesheet
 from shardscope.widgets.tints import UNDERLINED, tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
-"""The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
+"""Palettes: `-safe` ones are for colour-blind users, `dark-room` is for a projector."""
 
 _SURFACES = ("window", "base", "raised")
 _SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
@@ -37,16 +36,13 @@ CONTRASTS: Mapping[tuple[str, str], float] = MappingProxyType(
     | {("base", "accent"): 4.5}
     | {("text", "tint"): 4.5, ("text", "selected"): 4.5, ("zero", "tint"): 4.5, ("underline", "tint"): 3.0}
 )
-"""Inks and the grounds that they are seen on, with the least contrast: texts, borders of what is filled in, underlines.
-
-Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` those of selected ones.
-"""
+"""Minimum contrast of pairs of colours of `Palette`; `tint` is any background of bytes, `selected` of selected ones."""
 
 _PROPERTY = "shardscopeTheme"
 _UNLIMITED = (1 << 19) - 1
 
 _QUIET = 0.18
-"""Share of the accent behind selected rows of a view that does not have the keyboard."""
+"""Fraction of the accent colour behind selected rows of a view without focus."""
 
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {
@@ -86,11 +82,17 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
 )
 
 HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
-"""Sections that are hatched wherever they are seen, behind bytes, too; the others on strips of the safe palettes."""
+"""Sections that are hatched everywhere; the others only on strips of the safe palettes."""
 
 
 @dataclass(frozen=True)
 class Palette:
+    """Colours of one theme; `safe` palettes are for colour-blind users.
+
+    `zero` is for zero bytes and letters on tints, `faint` for borders of input fields and disabled text,
+    `missing` for the hatch of bytes that are not loaded.
+    """
+
     name: str
     dark: bool
     safe: bool
@@ -112,9 +114,11 @@ class Palette:
     missing: QColor
 
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
+        """Return the tint of a section; parity 1 is the stronger one."""
         return colour(*tint(self.name, role, parity))
 
     def field(self, role: FieldRole) -> QColor:
+        """Return the background of a role in `UNDERLINED`, for selected bytes and drawings."""
         return colour(*tint(self.name, role, 0))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
@@ -135,7 +139,7 @@ class Palette:
         return QBrush(lines, HATCHES[section])
 
     def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
-        # Most are told apart by letters and labels: stripes look like a million slots.
+        # Hatches would look like many slots; letters and labels are enough.
         hatched = self.safe or section in HATCHED
         return [QBrush(self.section(section, parity)), *([self.hatch(section)] if hatched else ())]
 
@@ -148,11 +152,13 @@ def _rgb(colour: QColor) -> Rgb:
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
+    """Return a colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
 @lru_cache(maxsize=len(NAMES))
 def palette(name: str) -> Palette:
+    """Return the palette of that name; the light one if there is none."""
     safe = name.endswith("-safe")
     if name == "dark-room":
         return _dark_room()
@@ -162,27 +168,29 @@ def palette(name: str) -> Palette:
 
 
 def apply(application: QApplication, name: str) -> Palette:
+    """Set the theme of the application; a change takes about half a second."""
     chosen = palette(name)
     sheet = _sheet(chosen)
-    # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
+    # Qt polishes every widget again even for the same style sheet, which takes half a second.
     if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
         return chosen
     if application.property(_PROPERTY) is None:
-        # Another style polishes every widget, too: once is enough.
+        # A new style also polishes every widget, so set it once.
         application.setStyle("Fusion")
     application.setProperty(_PROPERTY, chosen.name)
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
-    # To take a style sheet away and give another costs a third of changing it.
+    # Removing the style sheet first is three times as fast as replacing it.
     application.setStyleSheet("")
     application.setStyleSheet(sheet)
     return chosen
 
 
 def wear(window: QWidget, name: str) -> None:
+    """Give one window its own theme; an empty name removes it."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
-    # Not before: a style sheet takes back the palette that it finds, and those within do not take that of the window.
+    # Set the palette last: a style sheet resets it, and children do not inherit that of the window.
     own = _qt_palette(palette(name)) if name else QPalette()
     for widget in (window, *window.findChildren(QWidget)):
         widget.setPalette(own)
@@ -204,6 +212,7 @@ def _sheet(colours: Palette) -> str:
 
 
 def zoom(application: QApplication, factor: float) -> None:
+    """Set the zoom of the application: scales fonts and fixed sizes of all existing widgets."""
     before = type_.zoom()
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:
@@ -216,7 +225,7 @@ def zoom(application: QApplication, factor: float) -> None:
         font.setPointSizeF(font.pointSizeF() * ratio)
         widget.setFont(font)
     for widget, name, size in fixed:
-        # What has another size by now has seen to that itself. From the size at 100 %, so that no rounding adds up.
+        # Skip widgets that have resized themselves. Scale from 100 %, so that rounding does not add up.
         if (name, size) in _fixed(widget):
             getattr(widget, name)(type_.px(round(size / max(before, 1.0))))
 
@@ -240,6 +249,7 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
 
 
 def mixed(one: QColor, two: QColor, share: float) -> QColor:
+    """Mix two colours; share 0 gives the first, 1 the second."""
     pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
     return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
 
@@ -350,7 +360,7 @@ def _qt_palette(colours: Palette) -> QPalette:
         role.Shadow: colours.border,
     }.items():
         result.setColor(target, source)
-    # Qt takes the inactive colours for views without the keyboard, too.
+    # Qt also uses the inactive colours for views without focus.
     quiet = {role.Highlight: mixed(colours.base, colours.accent, _QUIET), role.HighlightedText: colours.text}
     for target, source in quiet.items():
         result.setColor(QPalette.ColorGroup.Inactive, target, source)

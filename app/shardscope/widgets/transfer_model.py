@@ -1,4 +1,4 @@
-"""Running and finished jobs as a Qt table model."""
+"""Table model of running and finished jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardscope.widgets.table_model import Index, TableModel
 _TIME = 3
 
 MAX_KEPT = 200
-"""Ended jobs that stay in the list."""
+"""Ended jobs kept in the list."""
 
 
 class TransferModel(TableModel):
@@ -69,6 +69,7 @@ class TransferModel(TableModel):
 
 
 def percent(job: Job) -> int | None:
+    """Return the progress of a job, 0 to 100; None if its total is unknown."""
     if job.state is JobState.DONE:
         return 100
     return None if job.total_amount <= 0 else min(100 * job.done_amount // job.total_amount, 100)

@@ -1,4 +1,4 @@
-"""Signals for panels that may be hidden."""
+"""Deferred signals for hidden panels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
+    """Calls a slot while a widget is visible; the last signal missed is delivered when it is shown."""
+
     def __init__(self, signal: SignalInstance, widget: QWidget, slot: Callable[[Any], object]) -> None:
         super().__init__(widget)
         self._widget, self._slot = widget, slot

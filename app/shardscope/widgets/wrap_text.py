@@ -1,4 +1,4 @@
-"""A plain text that wraps anywhere it must: sentences with long keys and hex stay inside a narrow panel."""
+"""Plain text that wraps anywhere, so that long keys and hex fit into a narrow panel."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _KEPT = 6
 
 
 class WrapText(QWidget):
+    """Wrapped plain text, copied by its menu or Ctrl+C; `tone` names a colour of `theme.Palette`."""
+
     clicked = Signal()
 
     def __init__(
@@ -57,6 +59,7 @@ class WrapText(QWidget):
         return self._text
 
     def set_text(self, text: str, *, copied: str = "") -> None:
+        """Show another text; `copied` is copied instead if the shown text is shortened."""
         self.copied = copied or text
         text = shown_lines(text)
         if text != self._text:
@@ -108,6 +111,7 @@ class WrapText(QWidget):
         return font
 
     def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
+        """Return the layout at a width and its height in pixels; cached, since Qt requests few widths many times."""
         if width not in self._layouts:
             if len(self._layouts) >= _KEPT:
                 self._layouts.clear()

@@ -29,7 +29,7 @@ from shardcore.model.record import Value
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ class BloscpackColumn(BloscpackDataSet):
     def parse_key(self, text: str) -> BloscpackKey:
         return parse_key(text)
 
-    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
+    def lookup(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
         sizes: dict[str, Any] = {} if column.pickled else {"chunk_bytes": column.chunk_bytes}
-        look.step(
+        recorder.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}"
@@ -100,46 +100,46 @@ class BloscpackColumn(BloscpackDataSet):
         if key.kind is KeyKind.ALL:
             ref = column_ref(column, ALL, -1, "content")
             text = "The chunks in order, cut at the end of the column."
-            look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
+            recorder.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
         if column.pickled and key.kind is not KeyKind.CHUNK:
             raise KeyAbsent(str(key), "a column of Python objects has only keys of chunks: `0`, `1` … and `all`")
         if key.kind is KeyKind.ELEMENT:
-            key = BloscpackKey(KeyKind.BYTE, self._which_byte(key, look))
+            key = BloscpackKey(KeyKind.BYTE, self._which_byte(key, recorder))
         inside = ColumnKey(KeyKind.CHUNK, 0, chunk=key.number)
         if key.kind is KeyKind.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
                 text = f"None: the column has {size}."
-                look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
+                recorder.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (
                 f"Uncompressed byte {key.number} is byte {within} of chunk {number}: "
                 f"{key.number} // {column.chunk_bytes} = {number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
-            look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
+            recorder.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
             inside = ColumnKey(KeyKind.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             text = f"The column has {count}, numbered from 0."
-            look.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
+            recorder.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
             raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
-        return replace(super().lookup(inside, look), key=str(inside.chunk))
+        return replace(super().lookup(inside, recorder), key=str(inside.chunk))
 
-    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
+    def _which_byte(self, key: BloscpackKey, recorder: LookupRecorder) -> int:
         place = Span(STORAGE, 0, len(self._texts[STORAGE]))
         try:
             element = element_at(key.index, self.column.array)
         except KeyAbsent as error:
-            report_none(error, look, place)
+            report_none(error, recorder, place)
             raise
-        element.report(look, place)
+        element.report(recorder, place)
         return element.byte
 
-    def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
+    def route(self, key: ColumnKey, recorder: LookupRecorder) -> Sequence[str]:
         name = self.column.file_of(key.chunk).name
-        look.step(
+        recorder.step(
             "Which file",
             f"Each file of a column has one chunk and its number: chunk {key.chunk} is in {name}.",
             why="One file per chunk: a column grows by new files, and existing files are not changed.",

@@ -28,7 +28,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Folder
 
 MOST_FIELDS = 1000
@@ -84,8 +84,8 @@ class BloscpackTable(BloscpackDataSet):
             found[name] = part.of(self.read_range(self.find(name), 0, part.nbytes))
         return found
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        look.step(
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
+        recorder.step(
             "The names",
             f"The table has {plural(len(self.names), 'column')}; "
             f"{key!r} is {'one' if key in self.names else 'not one'} of them.",
@@ -98,8 +98,8 @@ class BloscpackTable(BloscpackDataSet):
         ref = self._objects.ref(self.names.index(key))
         if key in self._damaged:
             raise self._damaged[key]
-        column, names = self.columns[key], self.route(key, look)
-        look.step(
+        column, names = self.columns[key], self.route(key, recorder)
+        recorder.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')} in {plural(len(names), 'file')}.",
@@ -110,7 +110,7 @@ class BloscpackTable(BloscpackDataSet):
         )
         return ref
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         return [file.name for file in self.columns[key].files]
 
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:

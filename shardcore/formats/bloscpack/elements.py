@@ -10,7 +10,7 @@ from shardcore.errors import KeyAbsent, UsageError
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 
 BYTE_WHY = "Chunks contain bytes, not elements, so the lookup continues with the first byte of the element."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
@@ -51,8 +51,8 @@ class Element:
             f"{self.how}; {sizes} each: its first uncompressed byte is {self.number} × {self.itemsize} = {self.byte}."
         )
 
-    def report(self, look: Look, *places: Span) -> None:
-        look.step(
+    def report(self, recorder: LookupRecorder, *places: Span) -> None:
+        recorder.step(
             "Which byte",
             self.sentence,
             *places,
@@ -63,8 +63,8 @@ class Element:
         )
 
 
-def report_none(error: KeyAbsent, look: Look, *places: Span) -> None:
-    look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
+def report_none(error: KeyAbsent, recorder: LookupRecorder, *places: Span) -> None:
+    recorder.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:

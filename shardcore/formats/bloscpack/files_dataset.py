@@ -30,7 +30,7 @@ from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.opening import PrefetchedSource
@@ -78,8 +78,8 @@ class BloscpackFiles(DataSet):
     def parse_key(self, text: str) -> str:
         return text
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        names = self.route(key, look)
+    def lookup(self, key: str, recorder: LookupRecorder) -> ObjectRef:
+        names = self.route(key, recorder)
         if not names:
             raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
         ref = self.ref(self._rows[names[0]])
@@ -89,16 +89,16 @@ class BloscpackFiles(DataSet):
 
     lookup_all = Shard.lookup_all
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         name = key + SUFFIX
         row = self._rows.get(name)
         if row is None:
             text = f"None of {plural(len(self.members), 'file')} is called {short(name)}."
-            look.step("Which file", text, why=FILE_WHY)
+            recorder.step("Which file", text, why=FILE_WHY)
             return ()
         span = Span(str(SourceName(name)), 0, self.members[row].size)
         text = f"The key is the name of the file without its ending: {short(name)}."
-        look.step("Which file", text, span, why=FILE_WHY, file=name)
+        recorder.step("Which file", text, span, why=FILE_WHY, file=name)
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shardcore.formats.bloscpack.header import Header
     from shardcore.formats.bloscpack.objects import BloscpackObjects
     from shardcore.model.drawing import Drawing
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
     from shardcore.sources.base import Source
 
 WALK_STEPS = 20
@@ -67,23 +67,23 @@ class BloscpackLookup:
     def parse(self, text: str) -> BloscpackKey:
         return parse_key(text)
 
-    def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        through = look.meter(self._file.source)
-        self._report_headers(look)
+    def find(self, key: BloscpackKey, recorder: LookupRecorder) -> ObjectRef:
+        through = recorder.meter(self._file.source)
+        self._report_headers(recorder)
         if key.kind is KeyKind.ALL:
-            return self._whole(look)
+            return self._whole(recorder)
         number, within = key.number, None
         if key.kind is KeyKind.ELEMENT:
-            number = self._which_byte(key, look)
+            number = self._which_byte(key, recorder)
         if key.kind is not KeyKind.CHUNK:
-            number, within = self._which_chunk(number, look)
-        place = self._place(number, look, through)
-        if look.recording:
-            self._report_chunk(self._content.stored(number, through), within, look)
+            number, within = self._which_chunk(number, recorder)
+        place = self._place(number, recorder, through)
+        if recorder.recording:
+            self._report_chunk(self._content.stored(number, through), within, recorder)
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
-        look.step(
+        recorder.step(
             "Found",
             f"Chunk {number} begins at byte {place:#x}.",
             *ref.spans,
@@ -110,9 +110,9 @@ class BloscpackLookup:
                     continue
         return rows
 
-    def _report_headers(self, look: Look) -> None:
+    def _report_headers(self, recorder: LookupRecorder) -> None:
         header = self._header
-        look.step(
+        recorder.step(
             "Magic and version",
             f"The file begins with `blpk` and has version {header.version}.",
             Span("", 0, 5),
@@ -120,7 +120,7 @@ class BloscpackLookup:
             why="The magic identifies the format, and the version gives the layout of the header.",
             version=header.version,
         )
-        look.step(
+        recorder.step(
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
@@ -132,7 +132,7 @@ class BloscpackLookup:
         )
         if (metadata := self._file.metadata) is not None:
             room, digest = metadata.values["max_meta_size"], metadata.checksum.size
-            look.step(
+            recorder.step(
                 "Skip the metadata",
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
                 f"{digest} of checksum: it ends at byte {metadata.stop:#x}.",
@@ -159,11 +159,11 @@ class BloscpackLookup:
             return "Chunks have no checksum."
         return f"Each chunk is followed by its checksum ({checksum.name}, {plural(checksum.size, 'byte')})."
 
-    def _whole(self, look: Look) -> ObjectRef:
+    def _whole(self, recorder: LookupRecorder) -> ObjectRef:
         area = self._file.table.area
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(area.first, area.size), area.size)
-        look.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
+        recorder.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
     def _element(self, key: BloscpackKey) -> Element:
@@ -172,7 +172,7 @@ class BloscpackLookup:
             return element_at(key.index, array)
         return element_of(key.index, self._header.typesize, self._header.plain_size)
 
-    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
+    def _which_byte(self, key: BloscpackKey, recorder: LookupRecorder) -> int:
         metadata = self._file.metadata
         places = [metadata.stored] if metadata is not None else []
         if metadata is None and self._header.typesize:
@@ -180,17 +180,17 @@ class BloscpackLookup:
         try:
             element = self._element(key)
         except KeyAbsent as error:
-            report_none(error, look, *places)
+            report_none(error, recorder, *places)
             raise
-        element.report(look, *places)
+        element.report(recorder, *places)
         return element.byte
 
-    def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
+    def _which_chunk(self, offset: int, recorder: LookupRecorder) -> tuple[int, int]:
         size = self._header.chunk_size
         try:
             number, within = self._content.locate(offset)
         except KeyAbsent as error:
-            look.step(
+            recorder.step(
                 "Which chunk",
                 f"None: {error.message}.",
                 *self._sizes_read,
@@ -206,7 +206,7 @@ class BloscpackLookup:
             why = "The header has no uncompressed size of chunks, so the sizes in the chunk headers are added up."
         text = f"Uncompressed byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
-        look.step(
+        recorder.step(
             "Which chunk",
             text,
             *spans,
@@ -228,11 +228,11 @@ class BloscpackLookup:
         places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
         return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
 
-    def _place(self, number: int, look: Look, through: Source) -> int:
+    def _place(self, number: int, recorder: LookupRecorder, through: Source) -> int:
         table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             count = plural(len(table), "chunk")
-            look.step(
+            recorder.step(
                 "No such chunk",
                 f"The file has {count}, numbered from 0.",
                 why=COUNT_WHY,
@@ -248,7 +248,7 @@ class BloscpackLookup:
                 reason = "not filled in" if slot == UNKNOWN else "not where the chunk is"
                 why = f"{reason}: follow the chunks from the first"
             text = f"Slot {number} of the offsets is {slot}, {why}."
-            look.step(
+            recorder.step(
                 "Offset slot",
                 text,
                 slots.span(number),
@@ -259,20 +259,20 @@ class BloscpackLookup:
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
-        self._report_walk(number, look)
+        self._report_walk(number, recorder)
         return place
 
-    def _report_walk(self, number: int, look: Look) -> None:
+    def _report_walk(self, number: int, recorder: LookupRecorder) -> None:
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
-        if not look.recording or not steps:
+        if not recorder.recording or not steps:
             return
         if len(steps) > WALK_STEPS:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         digest = self._header.checksum.size
         for chunk in steps:
             place, after = walk.places[chunk], walk.places[chunk + 1]
-            look.step(
+            recorder.step(
                 f"Walk past chunk {chunk}",
                 f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of checksum = "
                 f"{after:#x}, where chunk {chunk + 1} begins.",
@@ -282,11 +282,11 @@ class BloscpackLookup:
                 next=after,
             )
 
-    def _report_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
+    def _report_chunk(self, stored: Stored, within: int | None, recorder: LookupRecorder) -> None:
         from shardcore.formats.bloscpack.ruler_figures import flags_figure
 
         header, start = stored.header, stored.span.start
-        look.step(
+        recorder.step(
             "Blosc header",
             f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, this header "
             "included; "
@@ -309,7 +309,7 @@ class BloscpackLookup:
             digest = self._header.checksum.compute(stored.chunk)
             computed = digest.hex()
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
-            look.step(
+            recorder.step(
                 "Checksum",
                 f"The checksum ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
@@ -321,9 +321,9 @@ class BloscpackLookup:
             )
             self._content.check(stored)
         if within is not None:
-            self._report_byte(stored, within, look)
+            self._report_byte(stored, within, recorder)
 
-    def _report_byte(self, stored: Stored, within: int, look: Look) -> None:
+    def _report_byte(self, stored: Stored, within: int, recorder: LookupRecorder) -> None:
         header, start = stored.header, stored.span.start
         found = map_chunk(stored.chunk, place=stored.span)
         spans = [stored.span]
@@ -332,7 +332,7 @@ class BloscpackLookup:
             slot = start + CHUNK_HEADER.size + block * BLOCK_START.size
             spans = [Span("", start + int(found.starts[block]), start + found.block_stop(block))]
             streams = int((found.stream_at[block] >= 0).sum())
-            look.step(
+            recorder.step(
                 "Block",
                 f"{within} // {header.blocksize} (blocksize) = {block}: block {block} begins at byte "
                 f"{int(found.starts[block]):#x} of the chunk and has {plural(streams, 'stream')}.",
@@ -352,7 +352,7 @@ class BloscpackLookup:
         if not header.memcpyed:
             undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
             how = f"Decompress with {header.codec_name}{undo}"
-        look.step(
+        recorder.step(
             "Decode",
             f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",

@@ -45,7 +45,7 @@ from shardcore.shards.dataset import DataSet, Member, Members, members_in, some_
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
@@ -257,12 +257,12 @@ class DesDataSet(DataSet):
             found.append(name)
         return found
 
-    def route(self, key: Uid, look: Look) -> Sequence[str]:
+    def route(self, key: Uid, recorder: LookupRecorder) -> Sequence[str]:
         route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
             text = f"n_bits is unknown: {holders} may contain the uid."
-            look.step(
+            recorder.step(
                 "Route",
                 text,
                 why="Without n_bits the shard number is unknown, so every file must be searched.",
@@ -286,11 +286,11 @@ class DesDataSet(DataSet):
         text += f": {'the one file' if some == '1 of 1 file' else some} may contain it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         figures: tuple[Figure, ...] = ()
-        if look.recording:
+        if recorder.recording:
             from shardcore.formats.des.address_figures import bits_figure
 
             figures = (bits_figure(key.text, route),)
-        look.step(
+        recorder.step(
             "Route",
             text,
             shown=figures,
@@ -352,15 +352,15 @@ class DesDataSet(DataSet):
                 raise error
         return rows
 
-    def lookup(self, key: Uid, look: Look) -> ObjectRef:
+    def lookup(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
         copies = self.retention.of(key.text)
         try:
             try:
-                ref = super().lookup(key, look)
+                ref = super().lookup(key, recorder)
             except KeyAbsent:
                 if self._routing_bits == self.n_bits:
                     raise
-                ref = super().lookup(key, look)  # n_bits of the names was wrong: search all files
+                ref = super().lookup(key, recorder)  # n_bits of the names was wrong: search all files
         except KeyAbsent:
             if not copies:
                 raise
@@ -368,7 +368,7 @@ class DesDataSet(DataSet):
         if copies:
             names = [copy.name for copy in copies]
             text = f"{plural(len(copies), 'retention copy', 'retention copies')}; the reference reads these first."
-            look.step(
+            recorder.step(
                 "Retention",
                 text,
                 *(copy.span for copy in copies),

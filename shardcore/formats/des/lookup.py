@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shardcore.formats.des.objects import DesObjects
     from shardcore.model.drawing import Bits, Drawing
     from shardcore.model.objects import ObjectRef
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
 
 MAX_TRACED = 1 << 24
 """Largest content that a trace reads, 16 MiB."""
@@ -59,15 +59,15 @@ class DesLookup:
     def parse(self, text: str) -> Uid:
         return Uid.parse(text)
 
-    def find(self, key: Uid, look: Look) -> ObjectRef:
+    def find(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
         """Find a uid by the walk over the index; of several entries the last counts, as in the reference."""
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
-        _report_ends(file, look)
+        _report_ends(file, recorder)
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
             text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
-            look.step(
+            recorder.step(
                 "Walk",
                 text,
                 index,
@@ -80,13 +80,13 @@ class DesLookup:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
-        if look.recording:
-            _report_entry(file, rows, look)
+        if recorder.recording:
+            _report_entry(file, rows, recorder)
         # Reads the sidecar, which has the checksum and the tombstone.
         ref = self._objects.ref(int(rows[-1]))
-        if look.recording:
-            _report_sidecar(file, ref, look)
-            _report_content(file, ref, look)
+        if recorder.recording:
+            _report_sidecar(file, ref, recorder)
+            _report_content(file, ref, recorder)
         return ref
 
     def find_all(self, key: Uid) -> ObjectSlice:
@@ -100,10 +100,10 @@ class DesLookup:
         return self._file.entries.rows_of([key.raw])[0]
 
 
-def _report_ends(file: DesFile, look: Look) -> None:
+def _report_ends(file: DesFile, recorder: LookupRecorder) -> None:
     size, start = file.source.size, file.entries.data_stop
     declared = file.footer["index_size"]
-    look.step(
+    recorder.step(
         "Footer",
         f"The last {FOOTER.size} bytes give the index size, {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
@@ -113,7 +113,7 @@ def _report_ends(file: DesFile, look: Look) -> None:
         index_start=start,
     )
     version = file.header["version"]
-    look.step(
+    recorder.step(
         "Header",
         f"The first {HEADER.size} bytes are DES2, version {version}.",
         Span("", 0, HEADER.size),
@@ -122,7 +122,7 @@ def _report_ends(file: DesFile, look: Look) -> None:
         version=version,
     )
     count = file.entries.declared
-    look.step(
+    recorder.step(
         "Count",
         f"The index has {plural(count, 'entry')}.",
         Span("", start, start + INDEX_HEAD.size),
@@ -151,14 +151,14 @@ def _flags_figure(flags: int, at: int) -> Bits:
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
-def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
+def _report_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder) -> None:
     row = int(rows[-1])
     c, entry = file.entries.columns, file.entries.span(row)
     text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
     if len(rows) > 1:
         text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
     uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
-    look.step(
+    recorder.step(
         "Walk",
         text,
         entry,
@@ -173,7 +173,7 @@ def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
     big = bool(c.big[row])
     if isinstance(file.entries.shape, ShapeV2):
         kind = "bit 0 is set: the content is a BigFile" if big else "bit 0 is not set: the content is in this file"
-        look.step(
+        recorder.step(
             "Flags",
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
@@ -186,7 +186,7 @@ def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         raw, head = file.entries.hash(row), at + BIGFILE_HEAD.size
         digest, tail = raw.decode("ascii", "backslashreplace"), head + len(raw)
         text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
-        look.step(
+        recorder.step(
             "Place",
             text,
             Span("", at + 1, meta.start),
@@ -196,12 +196,12 @@ def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             size=int(c.size[row]),
         )
     else:
-        _report_place(file, row, look, at)
+        _report_place(file, row, recorder, at)
     if meta.size:
         facts: dict[str, Any] = {}
         with suppress(FormatError):
             facts = file.entries.meta(row)
-        look.step(
+        recorder.step(
             "Metadata",
             "The entry ends with metadata, a JSON object.",
             meta,
@@ -211,7 +211,7 @@ def _report_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         )
 
 
-def _report_place(file: DesFile, row: int, look: Look, at: int) -> None:
+def _report_place(file: DesFile, row: int, recorder: LookupRecorder, at: int) -> None:
     c = file.entries.columns
     skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
     stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
@@ -226,7 +226,7 @@ def _report_place(file: DesFile, row: int, look: Look, at: int) -> None:
         "compressed_size": int(c.compressed[row]),
     }
     shown = PLACE_V1_SHORT if isinstance(file.entries.shape, ShapeV1Short) else record
-    look.step(
+    recorder.step(
         "Place",
         text,
         Span("", at + skip, stop),
@@ -237,17 +237,17 @@ def _report_place(file: DesFile, row: int, look: Look, at: int) -> None:
     )
 
 
-def _report_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
     if file.sidecar_error is not None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
-        look.step(
+        recorder.step(
             "Sidecar",
             f"The sidecar cannot be read, so deletions are unknown: {file.sidecar_error.message}.",
             place,
             why=SIDECAR_WHY,
         )
     elif file.sidecar is None:
-        look.step(
+        recorder.step(
             "Sidecar",
             "The shard has no sidecar, so no object is deleted.",
             why=SIDECAR_WHY,
@@ -263,7 +263,7 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             else "The sidecar has no tombstone for the object."
         )
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
-        look.step(
+        recorder.step(
             "Sidecar",
             said,
             place,
@@ -274,9 +274,9 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         )
 
 
-def _report_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
+def _report_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
-        look.step(
+        recorder.step(
             "Payload",
             "The content is not read, because the object is or may be deleted.",
             *ref.spans[:1],
@@ -285,29 +285,29 @@ def _report_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         return
     if max(ref.size, ref.stored_size) > MAX_TRACED:
         text = f"{plural(ref.size, 'byte')}: too large to be read for a trace."
-        look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
+        recorder.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
     entries, row, why = file.entries, ref.row, PAYLOAD_WHY
     if entries.columns.big[row]:
         try:
             open_bigfile(file.source.folder, entries, row).close()
         except ExternalMissing as error:
-            look.step(
+            recorder.step(
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
                 why="The entry has only the hash; without the external file the content is not available.",
             )
-            look.elsewhere("entry")
+            recorder.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 of the entry."
         why = "The content is a separate file, and its name is the sha256 that proves it."
     else:
-        pieces = stream_inline(look.meter(file.source), entries, row)
+        pieces = stream_inline(recorder.meter(file.source), entries, row)
         text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is decompressed."
     digest, size = sha256_of(pieces)
-    look.step(
+    recorder.step(
         "Payload",
         text,
         *ref.spans[:1],

@@ -19,7 +19,7 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.member_work import member_settings
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import SMALL_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -48,9 +48,9 @@ class MdbDataSet(DataSet):
     def parse_key(self, text: str) -> MdbKey:
         return MdbLookup.parse(text)
 
-    def route(self, key: MdbKey, look: Look) -> Sequence[str]:
+    def route(self, key: MdbKey, recorder: LookupRecorder) -> Sequence[str]:
         names = [member.name for member in self.members]
-        look.step(
+        recorder.step(
             "Search every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
             why="A hash does not show which shard lists it; the short tables make it cheap to search all of them.",

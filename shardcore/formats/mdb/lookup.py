@@ -40,7 +40,7 @@ from shardcore.model.text import short
 from shardcore.shards.cache import Once
 from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.file import MdbFile
@@ -156,19 +156,19 @@ class MdbLookup:
         except UsageError as error:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
-    def find(self, key: MdbKey, look: Look) -> ObjectRef:
+    def find(self, key: MdbKey, recorder: LookupRecorder) -> ObjectRef:
         """Return the first object with this key; a trace continues into the xorbs if they can be found.
 
         Raises:
             KeyAbsent: There is none.
             FormatError: A table or record on the way is damaged.
         """
-        ref = next(self._each(key, look), None)
+        ref = next(self._each(key, recorder), None)
         if ref is None:
             self._check_missed(key)
             raise KeyAbsent(str(key))
-        if look.recording:
-            describe_content(self.file, ref, look)
+        if recorder.recording:
+            describe_content(self.file, ref, recorder)
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
@@ -193,7 +193,7 @@ class MdbLookup:
             )
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        return tuple(self._each(key, Look()))
+        return tuple(self._each(key, LookupRecorder()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
         """Return the row per key, vectorised; -1 if not found. Loads the index."""
@@ -210,11 +210,11 @@ class MdbLookup:
             rows[places] = found
         return rows
 
-    def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
+    def _each(self, key: MdbKey, recorder: LookupRecorder) -> Iterator[ObjectRef]:
         layout, plain = self.file.layout, key.raw
         raw = protect(layout.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and layout.key != ZERO:
-            look.step(
+            recorder.step(
                 "Apply the HMAC key",
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
@@ -224,23 +224,23 @@ class MdbLookup:
                 stored=to_text(raw),
             )
         found = False
-        for ref in _matches(self.file, key.kind, raw, look):
+        for ref in _matches(self.file, key.kind, raw, recorder):
             found = True
             yield ref
         if not found and raw != plain:
-            look.step(
+            recorder.step(
                 "Retry: the hash may be keyed already",
                 "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
                 "looked up as it is.",
                 why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
                 inputs=(layout.key_span,),
             )
-            yield from _matches(self.file, key.kind, plain, look)
+            yield from _matches(self.file, key.kind, plain, recorder)
 
 
-def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
+def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[ObjectRef]:
     key = truncated(raw)
-    look.step(
+    recorder.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         why="Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always unique.",
@@ -253,33 +253,33 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
         why = "A section without records cannot contain the key: the lookup ends here."
-        look.step("Empty section", text, Span("", start, stop), why=why)
+        recorder.step("Empty section", text, Span("", start, stop), why=why)
         return
     table = file.layout.tables.get(kind)
-    hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
+    hits = _from_table(file, table, raw, recorder) if table else _from_walk(file, kind, raw, recorder)
     for hit in hits:
-        yield from _compare(file, kind, raw, hit, look)
+        yield from _compare(file, kind, raw, hit, recorder)
 
 
-def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
+def _from_table(file: MdbFile, table: LookupTable, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
     key, seen = truncated(raw), list[tuple[int, NDArray[Any]]]()
-    first, rows = search(lambda a, b: file.read(a, b, look), table, key, seen)
+    first, rows = search(lambda a, b: file.read(a, b, recorder), table, key, seen)
     text, spans = _searched(table, first, len(rows))
     fields = [Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else []
-    look.step(
+    recorder.step(
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         *spans,
         why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
         if len(rows)
         else "The table is sorted: between two neighbouring entries there is no other row for the key.",
-        shown=[bisection_figure(table, *seen[0], key), *fields] if look.recording and table.count else fields,
+        shown=[bisection_figure(table, *seen[0], key), *fields] if recorder.recording and table.count else fields,
         entry=first,
         entries=len(rows),
     )
     numbers = np.arange(first, first + len(rows))
     if len(rows) > _MANY:
-        same = _with_hash(file.load(look), table.kind, rows, raw)
+        same = _with_hash(file.load(recorder), table.kind, rows, raw)
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
     return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
@@ -310,8 +310,8 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
     return same
 
 
-def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
-    index = file.load(look)
+def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> Iterator[Hit]:
+    index = file.load(recorder)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
     first = int(known.find(section, wanted)[0])
@@ -320,7 +320,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
         last = int(np.searchsorted(known.keys, known.keys[first], "right"))
         same = (section.hashes[known.places[first:last]] == wanted).all(axis=1)
         places = first + np.flatnonzero(same)
-    look.step(
+    recorder.step(
         "Walk the section",
         f"This shard has no {kind} lookup table, so every record is compared; "
         f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
@@ -335,7 +335,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
     return (Hit(record, chunk, -1) for record, chunk in pairs)
 
 
-def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
+def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRecorder) -> Iterator[ObjectRef]:
     places, index = file.layout.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
         table = file.layout.tables.get(kind)
@@ -347,7 +347,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
             f"entry {hit.row} of the {kind} lookup table points at byte {header.start:#x}, where no header begins",
             span=header,
         )
-    data, entry = _records(file, kind, header, place, look)
+    data, entry = _records(file, kind, header, place, recorder)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
@@ -358,7 +358,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
     span = Span("", place.start, place.start + SIZE)
     compared = Compared("The hash in the record", raw, found[:SIZE], span, words=True)
     if found != raw:
-        look.step(
+        recorder.step(
             "Compare the whole hash",
             f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
@@ -369,7 +369,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
         return
     ref = _object(file, kind, hit, places, data, entry)
     values: dict[str, Any] = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    look.step(
+    recorder.step(
         "Compare the whole hash",
         _meaning(kind, hit, ref),
         header,
@@ -385,14 +385,14 @@ def _after(span: Span, header: Span) -> Span:
     return Span(span.source, header.stop, span.stop) if span.start == header.start else span
 
 
-def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
+def _records(file: MdbFile, kind: str, header: Span, place: Span, recorder: LookupRecorder) -> tuple[bytes, bytes]:
     """Return the header record and the record with the hash; usually one request. For a file both are its block."""
     if kind == FILE:
-        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), look)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), recorder)
         return data, data
     if place.start - header.start > FAR:
-        return file.read(header.start, header.stop, look), file.read(place.start, place.stop, look)
-    data = file.read(header.start, place.stop, look)
+        return file.read(header.start, header.stop, recorder), file.read(place.start, place.stop, recorder)
+    data = file.read(header.start, place.stop, recorder)
     return data[:RECORD_SIZE], data[place.start - header.start :]
 
 

@@ -19,7 +19,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
 from shardcore.shards.step_content import Fields
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 
 TRACED_SEGMENTS = 16
 """FileSegments of a file that a trace follows into the xorbs."""
@@ -88,18 +88,18 @@ def indented(value: Any, level: int = 1) -> str:
     return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
-def describe_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def describe_content(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
     """Add steps for the content of an object; missing or corrupt xorbs are reported as steps, not raised."""
     if ref.kind == FILE:
-        _describe_file(file, ref, look)
+        _describe_file(file, ref, recorder)
     else:
-        reached = _describe_range(file, *chunks_of(ref), ref.spans[0], look)
-        if look.described:
-            look.elsewhere("record")
+        reached = _describe_range(file, *chunks_of(ref), ref.spans[0], recorder)
+        if recorder.described:
+            recorder.elsewhere("record")
         if reached and ref.size <= TRACED_BYTES:
-            _describe_check(lambda: sum(map(len, stream(file, ref))), look)
-    if look.described:
-        _describe_missing_xorbs(ref, look)
+            _describe_check(lambda: sum(map(len, stream(file, ref))), recorder)
+    if recorder.described:
+        _describe_missing_xorbs(ref, recorder)
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
@@ -109,19 +109,19 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
     return tuple(part for part in parts if part.size)
 
 
-def _describe_missing_xorbs(ref: ObjectRef, look: Look) -> None:
-    look.step(
+def _describe_missing_xorbs(ref: ObjectRef, recorder: LookupRecorder) -> None:
+    recorder.step(
         "Content elsewhere",
-        f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
+        f"The {recorder.described} is found; its bytes are in xorbs that cannot be read.",
         why="A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched separately.",
         inputs=_records_of(ref),
     )
 
 
-def _describe_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+def _describe_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
-        look.step(
+        recorder.step(
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
             why="An empty file needs no xorb: its record is enough.",
@@ -134,21 +134,23 @@ def _describe_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         place = block.entry_span(number)
         fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
         record = Fields(FILE_ENTRY, place.start, fields)
-        reached &= _describe_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
+        reached &= _describe_range(file, segment["xorb"], segment["start"], segment["end"], place, recorder, record)
     if len(block.segments) > TRACED_SEGMENTS:
         more = plural(len(block.segments) - TRACED_SEGMENTS, "more segment follows", "more segments follow")
         rest = Span("", block.entry_span(TRACED_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
-        look.step(
+        recorder.step(
             "More segments",
             f"{more} in the same way; they are not listed.",
             why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
     if reached and ref.size <= TRACED_BYTES:
-        _describe_check(lambda: sum(map(len, stream(file, ref))), look)
+        _describe_check(lambda: sum(map(len, stream(file, ref))), recorder)
 
 
-def _describe_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
+def _describe_range(
+    file: MdbFile, text: str, first: int, last: int, place: Span, recorder: LookupRecorder, *shown: Fields
+) -> bool:
     """Add a step for a chunk range of a xorb; return whether the xorb could be read."""
     try:
         xorb = file.xorbs.get(text)
@@ -157,12 +159,12 @@ def _describe_range(file: MdbFile, text: str, first: int, last: int, place: Span
         if source_lost(error):
             raise
         missing = isinstance(error, ExternalMissing)
-        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
+        recorder.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
         if missing:
-            look.elsewhere("recipe")
+            recorder.elsewhere("recipe")
         return False
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
-    look.step(
+    recorder.step(
         OPEN,
         f"In xorb {text[:16]}… {chunks} stored at bytes {ends_text(span.start, span.stop)} of its file, "
         f"which decompress to bytes {ends_text(*unpacked)} of the uncompressed xorb.",
@@ -185,17 +187,17 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _describe_check(read: Callable[[], int], look: Look) -> None:
-    inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
+def _describe_check(read: Callable[[], int], recorder: LookupRecorder) -> None:
+    inputs = tuple(dict.fromkeys(span for step in recorder.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()
     except ShardError as error:
         if source_lost(error):
             raise
         spans = [error.span] if error.span else []
-        look.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
+        recorder.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
         return
-    look.step(
+    recorder.step(
         "Decompress and check",
         f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
         why=CHECK_WHY,

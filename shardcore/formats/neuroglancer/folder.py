@@ -65,7 +65,7 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
@@ -255,13 +255,13 @@ class NeuroglancerDataSet(DataSet):
     def parse_key(self, text: str) -> KeyLocation:
         return self.origin.spec.place(parse_key(text), routed=True)
 
-    def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
+    def route(self, key: KeyLocation, recorder: LookupRecorder) -> Sequence[str]:
         """Return the one shard that may have the key; none if its file does not exist, so the key does not either."""
-        describe_route(key, self.origin, look)
+        describe_route(key, self.origin, recorder)
         name = self._names.get(key.shard) if self.listed else self._open_by_name(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
-            look.step(
+            recorder.step(
                 "No such shard",
                 f"{missing} does not exist: writers omit shards without keys, so the key does not exist.",
                 why="The file of a key is computed, so no other file can have the key.",
@@ -427,7 +427,7 @@ class NeuroglancerKeySpaces(DataSet):
     def open_member(self, name: str, source: Source) -> Shard:
         raise self._unchosen(self.folder)
 
-    def route(self, key: object, look: Look) -> Sequence[str]:
+    def route(self, key: object, recorder: LookupRecorder) -> Sequence[str]:
         raise self._unchosen(self.folder)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:

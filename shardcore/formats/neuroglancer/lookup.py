@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.model.drawing import Figure
     from shardcore.model.objects import ObjectRef
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
     from shardcore.sources.base import Source
 
 _FIGURES = "shardcore.formats.neuroglancer.bits_figures"
@@ -57,7 +57,7 @@ class NeuroglancerLookup:
     def parse(self, text: str) -> KeyLocation:
         return self._file.spec.place(parse_key(text))
 
-    def find(self, key: KeyLocation, look: Look) -> ObjectRef:
+    def find(self, key: KeyLocation, recorder: LookupRecorder) -> ObjectRef:
         """Return the first entry of a key.
 
         Raises:
@@ -66,15 +66,15 @@ class NeuroglancerLookup:
         """
         file = self._file
         if not key.routed:
-            describe_route(key, file.origin, look)
+            describe_route(key, file.origin, recorder)
         self._check_shard(key)
-        source = look.meter(file.source)
-        start, stop = _pair(file, key, source, look)
+        source = recorder.meter(file.source)
+        start, stop = _pair(file, key, source, recorder)
         entries, size = file.levels.minishard(key.minishard, source, (start, stop))
         gzipped = file.spec.minishard_index_encoding == "gzip"
         text = _decompressed(stop - start, size) if gzipped else plural(size, "byte")
         rows = row_spans(len(entries), start, stop, gzipped=gzipped)
-        look.step(
+        recorder.step(
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
@@ -83,13 +83,13 @@ class NeuroglancerLookup:
             decoded_size=size,
             keys=len(entries),
         )
-        at = _position(file, entries, key, rows, look)
+        at = _position(file, entries, key, rows, recorder)
         ref = self._objects.of_entry(entries, at)
-        _describe_location(entries, at, rows, file.base, look)
+        _describe_location(entries, at, rows, file.base, recorder)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
-        if look.recording:
-            _describe_value(file, ref, source, look)
+        if recorder.recording:
+            _describe_value(file, ref, source, recorder)
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
@@ -130,12 +130,12 @@ _VALUE_WHY = "The value is contiguous, so one range request reads it, whatever t
 _MEANING_WHY = "A shard stores bytes by number; only the info says what they are."
 
 
-def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
-    if not look.recording:
+def describe_route(place: KeyLocation, origin: Origin, recorder: LookupRecorder) -> None:
+    if not recorder.recording:
         return
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
-    look.step(
+    recorder.step(
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
@@ -148,7 +148,7 @@ def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
     text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, without the remainder."
     if not shift:
         text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
-    look.step(
+    recorder.step(
         "Drop low bits",
         text,
         why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
@@ -162,7 +162,7 @@ def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
     same = spec.hash == IDENTITY
     which = "shifted key" if shift else "key"
     hashed = f"The hash is identity: the {which} itself is" if same else f"MurmurHash3 of the {which}'s 8 bytes gives"
-    look.step(
+    recorder.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
         why="Without a hash the order of the keys is kept: a reader of many neighbours opens few minishards."
@@ -177,7 +177,7 @@ def describe_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         shown=(hash_figure(spec, place),) if same else (mixing_figure(place), hash_figure(spec, place)),
     )
     name = spec.shard_name(place.shard)
-    look.step(
+    recorder.step(
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
@@ -208,7 +208,7 @@ def spec_text(spec: ShardingSpec) -> str:
     )
 
 
-def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look) -> tuple[int, int]:
+def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
     span = pair_span(place.minishard)
     start, stop = file.levels.pair(place.minishard, source)
     base = file.base
@@ -216,7 +216,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
     fields = Fields(SHARD_INDEX_ENTRY, span.start, offsets, relative=True)
     if start == stop:
         hint = _elsewhere(file, place)
-        look.step(
+        recorder.step(
             "Shard index entry",
             f"Minishard {place.minishard} is empty: the key is not here{hint}.",
             span,
@@ -225,7 +225,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
-    look.step(
+    recorder.step(
         "Shard index entry",
         f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
         f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
@@ -253,25 +253,29 @@ def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
 
 
 def _position(
-    file: NeuroglancerFile, entries: MinishardEntries, place: KeyLocation, rows: tuple[Span, Span, Span], look: Look
+    file: NeuroglancerFile,
+    entries: MinishardEntries,
+    place: KeyLocation,
+    rows: tuple[Span, Span, Span],
+    recorder: LookupRecorder,
 ) -> int:
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         hint = _elsewhere(file, place)
         near = int(np.searchsorted(entries.ids, np.uint64(place.key)))
-        look.step(
+        recorder.step(
             "Keys",
             f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
             why="A key can only be in this minishard; comparing all of its keys proves that it is absent.",
-            shown=(keys_figure(entries, rows, near, found=False),) if look.recording else (),
+            shown=(keys_figure(entries, rows, near, found=False),) if recorder.recording else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
     at = int(found[0])
     more = f"; {plural(len(found) - 1, 'more has', 'more have')} the same key" if len(found) > 1 else ""
-    look.step(
+    recorder.step(
         "Keys",
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
@@ -279,7 +283,7 @@ def _position(
         why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
-        shown=(keys_figure(entries, rows, at, found=True),) if look.recording else (),
+        shown=(keys_figure(entries, rows, at, found=True),) if recorder.recording else (),
     )
     return at
 
@@ -289,27 +293,27 @@ def _none_of(count: int) -> str:
 
 
 def _describe_location(
-    entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look
+    entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, recorder: LookupRecorder
 ) -> None:
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
-    look.step(
+    recorder.step(
         "Locate the value",
         text,
         *used,
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
         start=str(start),
         size=str(size),
-        shown=(places_figure(entries, rows, base, at),) if look.recording else (),
+        shown=(places_figure(entries, rows, base, at),) if recorder.recording else (),
     )
 
 
-def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
+def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, recorder: LookupRecorder) -> None:
     span = ref.spans[0]
     if span.size > TRACED_LIMIT:
         text = f"{plural(span.size, 'stored byte')}: too many to read in a trace."
-        look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
+        recorder.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
     digest, size, head = hashlib.sha256(), 0, list[bytes]()
@@ -320,12 +324,12 @@ def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look
             head.append(piece)
             if size > TRACED_LIMIT:
                 text = f"{_decompressed(span.size, TRACED_LIMIT, 'more than ')}: too many to read in a trace."
-                look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
+                recorder.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
         if source_lost(error):
             raise
-        look.step(
+        recorder.step(
             "Value",
             f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",
             span,
@@ -334,7 +338,7 @@ def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look
         )
         return
     text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
-    look.step(
+    recorder.step(
         "Value",
         text,
         span,
@@ -343,14 +347,14 @@ def _describe_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look
         size=size,
         sha256=digest.hexdigest(),
     )
-    _describe_meaning(file, ref, b"".join(head), look)
+    _describe_meaning(file, ref, b"".join(head), recorder)
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
-def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
+def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, recorder: LookupRecorder) -> None:
     space = file.origin.space
     span = ref.spans[0]
     try:
@@ -362,7 +366,7 @@ def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look:
                 f"A manifest of {plural(lods, 'level')} of detail; directly in front of it are its "
                 f"{plural(count, 'fragment')}, {plural(fragments.size, 'byte')} in all."
             )
-            look.step(
+            recorder.step(
                 "Meaning",
                 text,
                 fragments,
@@ -374,7 +378,7 @@ def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look:
             return
         cell = cell_of(space, int(ref.key or 0))
     except FormatError as error:
-        look.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
+        recorder.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
         return
     values: dict[str, Any] = {"kind": space.kind.value}
     text = f"The value of one {space.kind.object_kind}."
@@ -391,7 +395,7 @@ def _describe_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look:
     if cell is not None and grid is not None:
         curve = curve_figure(cell, grid)
         shown = [morton_figure(key, grid), cell_figure(cell, grid), *([curve] if curve is not None else [])]
-    look.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
+    recorder.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

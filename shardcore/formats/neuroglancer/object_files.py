@@ -59,7 +59,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapped import ConcatSource
@@ -256,13 +256,15 @@ class ObjectFileShard(FileShard):
         # Charts and references exist only for shards.
         return None
 
-    def lookup(self, key: Any, look: Look) -> ObjectRef:
+    def lookup(self, key: Any, recorder: LookupRecorder) -> ObjectRef:
         if str(key) != self.file.key:
             raise KeyAbsent(str(key))
         ref = self.file.ref()
         where = self.file.span
         text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
-        look.step(self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it.")
+        recorder.step(
+            self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it."
+        )
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
@@ -470,7 +472,7 @@ class ObjectFiles(DataSet):
             raise UsageError(f"{short(text)} is no {kind}: a key is the name of a file, such as {such}")
         return text
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    def route(self, key: str, recorder: LookupRecorder) -> Sequence[str]:
         name = self.file_of(key)
         if name is not None and not self.listed:
             try:
@@ -482,10 +484,10 @@ class ObjectFiles(DataSet):
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
             text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
-            look.step("Which file", text, *about, why=FILE_WHY)
+            recorder.step("Which file", text, *about, why=FILE_WHY)
             return ()
         text = f"The key is the name of the file: {short(name)}."
-        look.step("Which file", text, *about, why=FILE_WHY, file=name)
+        recorder.step("Which file", text, *about, why=FILE_WHY, file=name)
         return (name,)
 
     lookup_all = Shard.lookup_all

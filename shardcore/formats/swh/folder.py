@@ -21,7 +21,7 @@ from shardcore.model.parallel import in_order
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.trace import LookupRecorder, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -76,9 +76,9 @@ class SwhDataSet(DataSet):
     def parse_key(self, text: str) -> SwhKey:
         return parse_key(text)
 
-    def route(self, key: SwhKey, look: Look) -> Sequence[str]:
+    def route(self, key: SwhKey, recorder: LookupRecorder) -> Sequence[str]:
         names = [member.name for member in self.members]
-        look.step(
+        recorder.step(
             "Which shard",
             "A key does not give its shard, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",

@@ -24,7 +24,7 @@ from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Compared, Fields
 
 if TYPE_CHECKING:
-    from shardcore.shards.trace import Look
+    from shardcore.shards.trace import LookupRecorder
     from shardcore.sources.base import Source
 
 place_drawing = lazily("shardcore.formats.swh.displacement_figures:place_drawing")
@@ -94,11 +94,11 @@ class SwhLookup:
     def parse(self, text: str) -> SwhKey:
         return parse_key(text)
 
-    def find(self, key: SwhKey, look: Look) -> ObjectRef:
+    def find(self, key: SwhKey, recorder: LookupRecorder) -> ObjectRef:
         self._file.hash_parts()
-        source = look.meter(self._file.source)
+        source = recorder.meter(self._file.source)
         geometry = self._geometry
-        look.step(
+        recorder.step(
             "Is this a shard?",
             f"The header: version 1, {plural(geometry.declared, 'object')} written, an index of "
             f"{plural(geometry.slots, 'slot')}.",
@@ -109,16 +109,16 @@ class SwhLookup:
             slots=geometry.slots,
             shown=(Fields(HEADER, 0, self._file.header),),
         )
-        self._tell_start(key, look)
-        slot, beyond = self._slot_of(key, source, look)
+        self._tell_start(key, recorder)
+        slot, beyond = self._slot_of(key, source, recorder)
         row = self._read_slot(slot, source)
         if row["key"] != key.digest:
             self._file.check_function(source)
         if row["key"] != key.digest and self._file.misfit is not None:
             # An empty or foreign slot proves nothing then.
             raise self._file.misfit
-        offset = self._told_slot(key, slot, row, look)
-        return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
+        offset = self._told_slot(key, slot, row, recorder)
+        return self._object(key, slot, offset, source, recorder, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the slots of many keys, vectorised; -1 for a key that is not found."""
@@ -152,18 +152,18 @@ class SwhLookup:
         span = self._geometry.slot_span(slot)
         return SLOT.read_one(source.read(span.start, span.stop))
 
-    def _tell_start(self, key: SwhKey, look: Look) -> None:
-        if not look.recording:
+    def _tell_start(self, key: SwhKey, recorder: LookupRecorder) -> None:
+        if not recorder.recording:
             return
         words: list[Any] = [f"{word:08x}" for word in chd.key_words(key.digest)]
-        look.step(
+        recorder.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
             why="The hash works on 32-bit numbers, not on single bytes.",
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
-        look.step(
+        recorder.step(
             "The seed",
             "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start "
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
@@ -173,11 +173,11 @@ class SwhLookup:
             seed=parts.seed,
         )
 
-    def _slot_of(self, key: SwhKey, source: Source, look: Look) -> tuple[int, int]:
+    def _slot_of(self, key: SwhKey, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
         parts = self._file.hash_parts()
         tail = parts.stop - HASH_TAIL.size
-        bucket, first, step = chd.place_one(self._hashed(key, look), parts.buckets, parts.slots)
-        look.step(
+        bucket, first, step = chd.place_one(self._hashed(key, recorder), parts.buckets, parts.slots)
+        recorder.step(
             "Bucket, first slot, step",
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
             f"bucket g = a mod B = {bucket}; first_slot f = b mod n = {first}; step h = c mod (n - 1) + 1 = {step}.",
@@ -193,11 +193,11 @@ class SwhLookup:
                 for value, name in (("n", "slots_count"), ("B", "buckets_count"))
             },
         )
-        displacement, beyond = self._displacement(bucket, source, look)
+        displacement, beyond = self._displacement(bucket, source, recorder)
         turns, probes = divmod(displacement, parts.slots)
         slot = chd.slot_one(first, step, displacement, parts.slots)
         span = self._geometry.slot_span(slot)
-        look.step(
+        recorder.step(
             "The slot",
             "(first_slot + step · p0 + p1) mod n = "
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
@@ -210,16 +210,16 @@ class SwhLookup:
         )
         return slot, beyond
 
-    def _hashed(self, key: SwhKey, look: Look) -> chd.Triple:
+    def _hashed(self, key: SwhKey, recorder: LookupRecorder) -> chd.Triple:
         rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed)
-        if look.recording:
+        if recorder.recording:
             values: dict[str, Any] = {}
             for number, one in enumerate(rounds, 1):
                 values[f"round {number} added"] = " ".join(f"{x:08x}" for x in one.added)
                 values[f"round {number} mixed"] = " ".join(f"{x:08x}" for x in one.mixed)
             values |= {name: f"{x:08x}" for name, x in zip("abc", rounds[-1].mixed, strict=True)}
             result = ", ".join(f"{name} = {values[name]}" for name in "abc")
-            look.step(
+            recorder.step(
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
@@ -229,14 +229,14 @@ class SwhLookup:
             )
         return rounds[-1].mixed
 
-    def _displacement(self, bucket: int, source: Source, look: Look) -> tuple[int, int]:
+    def _displacement(self, bucket: int, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
         # A key that reports the dialect comes along where it costs no request.
         companion = self._file.companion(bucket)
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
         places = bucket_places(hashes, parts, buckets)
         place = places[0]
-        look.step(
+        recorder.step(
             f"Location of the displacement of bucket {bucket}",
             f"{_ends_text(bucket, place, parts.low_width)}: first_bit = {place.start}, "
             f"length = {plural(place.length, 'bit')}.",
@@ -253,7 +253,7 @@ class SwhLookup:
             if companion is not None:
                 self._file.hear(companion, other)
         turns, probes = divmod(displacement, parts.slots)
-        look.step(
+        recorder.step(
             "The displacement",
             f"{_value_text(place, displacement)}; p1 = {displacement} // {parts.slots} = {turns}, "
             f"p0 = {displacement} mod {parts.slots} = {probes}.",
@@ -303,7 +303,7 @@ class SwhLookup:
                 return int(slot)
         return None
 
-    def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
+    def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], recorder: LookupRecorder) -> int:
         key_span, offset_span = self._geometry.key_span(slot), self._geometry.offset_span(slot)
         stored, offset = row["key"], row["offset"]
         assert isinstance(stored, bytes)
@@ -316,7 +316,7 @@ class SwhLookup:
             verdict += ", so this one is not in the shard"
         if state is State.UNUSED:
             verdict = "its offset shows whether it has an object"
-        look.step(
+        recorder.step(
             "Is it really this key?",
             f"Every key maps to some slot, so the keys must be compared. Slot {slot} has {stored.hex()}: {verdict}.",
             key_span,
@@ -328,7 +328,7 @@ class SwhLookup:
         if missing is not None and state is not State.UNUSED:
             raise missing
         if state is State.UNUSED:
-            look.step(
+            recorder.step(
                 "Location of the object",
                 "Its offset marks a slot without an object: never used, or its object was deleted.",
                 offset_span,
@@ -337,7 +337,7 @@ class SwhLookup:
                 at={"offset": offset_span},
             )
             raise missing or KeyAbsent(str(key), span=offset_span)
-        look.step(
+        recorder.step(
             "Location of the object",
             f"The object begins at byte {offset:#x}, with the 8 bytes of its length.",
             offset_span,
@@ -349,7 +349,9 @@ class SwhLookup:
             raise self._geometry.outside(slot, offset)
         return offset
 
-    def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look, guess: int) -> ObjectRef:
+    def _object(
+        self, key: SwhKey, slot: int, offset: int, source: Source, recorder: LookupRecorder, guess: int
+    ) -> ObjectRef:
         """Read the length and up to `guess` bytes of content in one request."""
         stop = self._geometry.index_start
         window = source.read(offset, min(offset + OBJECT.size + guess, stop))
@@ -361,7 +363,7 @@ class SwhLookup:
             expected = int(order.sizes_of(np.array([slot]), np.array([offset]))[0])
             check_length(window[: OBJECT.size], Span("", content, content + expected))
         ref = live_ref(str(key), slot, offset, size)
-        look.step(
+        recorder.step(
             "The object",
             f"Its length is {plural(size, 'byte')}; the content follows.",
             *reversed(ref.spans),

@@ -19,7 +19,7 @@ from shardcore.model.objects import ObjectRef, ObjectSlice
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.format import lazily
-from shardcore.shards.trace import Look
+from shardcore.shards.trace import LookupRecorder
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.file import XorbFile
@@ -75,7 +75,7 @@ class XorbLookup:
             forms = f"the number of a chunk, its hash (64 hex digits), or `{ALL}`"
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
-    def find(self, key: XorbKey, look: Look) -> ObjectRef:
+    def find(self, key: XorbKey, recorder: LookupRecorder) -> ObjectRef:
         """Return the chunk, recording the steps; the first one if several have the hash.
 
         Raises:
@@ -83,27 +83,27 @@ class XorbLookup:
             FormatError: A damaged record hides whether there is.
         """
         if key == XorbKey():
-            return self._all(look)
-        self._describe_info_block(look)
+            return self._all(recorder)
+        self._describe_info_block(recorder)
         number = key.number
         if key.raw is not None:
-            number = next(iter(self._with_hash(key.raw, look)), None)
+            number = next(iter(self._with_hash(key.raw, recorder)), None)
         if number is None or number >= self.file.records.count:
             if key.number is not None:
                 count = self.file.records.count
                 text = f"The xorb has {plural(count, 'chunk')}, numbered from 0: number {key.number} is not among them."
                 why = "Chunks are numbered without gaps, so their count proves that this one does not exist."
-                look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
+                recorder.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
                 raise KeyAbsent(str(key), f"there is no chunk {key}: the xorb has {plural(count, 'chunk')}")
             raise KeyAbsent(str(key))
-        return self._chunk(number, look)
+        return self._chunk(number, recorder)
 
     def find_all(self, key: XorbKey) -> Sequence[ObjectRef]:
         if key.raw is not None:
-            return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, Look()), np.int64))
+            return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, LookupRecorder()), np.int64))
         try:
-            return (self.find(key, Look()),)
+            return (self.find(key, LookupRecorder()),)
         except KeyAbsent:
             return ()
 
@@ -112,7 +112,7 @@ class XorbLookup:
         rows = np.full(len(keys), -1, np.int64)
         for place, key in enumerate(keys):
             if key.raw is not None:
-                rows[place] = next(iter(self._with_hash(key.raw, Look())), -1)
+                rows[place] = next(iter(self._with_hash(key.raw, LookupRecorder())), -1)
             elif key.number is not None and key.number < count:
                 rows[place] = key.number
         return rows
@@ -137,12 +137,12 @@ class XorbLookup:
         start = part[1].start + number * part[0].record.size
         return Span("", start, start + part[0].record.size)
 
-    def _describe_info_block(self, look: Look) -> None:
+    def _describe_info_block(self, recorder: LookupRecorder) -> None:
         block = self.file.info_span
         if not block.size:
             return
         length = block.size - INFO_LENGTH.size
-        look.step(
+        recorder.step(
             "Find the info block",
             f"By the last {INFO_LENGTH.size} bytes the info block has {plural(length, 'byte')}: it starts at "
             f"byte {block.start:#x}, where the chunk records end.",
@@ -154,10 +154,10 @@ class XorbLookup:
             info_start=block.start,
         )
 
-    def _all(self, look: Look) -> ObjectRef:
+    def _all(self, recorder: LookupRecorder) -> ObjectRef:
         records = self.file.records
         span = Span("", 0, records.stop)
-        look.step(
+        recorder.step(
             "Read all chunks",
             f"{plural(records.count, 'chunk')}, one after the other.",
             span,
@@ -167,10 +167,10 @@ class XorbLookup:
         size = -1 if records.unpacked_ends is None else int(records.unpacked_ends[-1]) if records.count else 0
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
-    def _with_hash(self, raw: bytes, look: Look) -> list[int]:
+    def _with_hash(self, raw: bytes, recorder: LookupRecorder) -> list[int]:
         """Return the numbers of the chunks with a hash, ascending."""
         listed = self.file.records.hashes is not None
-        hashes = self.file.hashes(look.meter(self.file.source))
+        hashes = self.file.hashes(recorder.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
         found = f"chunk {same[0]} has this hash" if same else "no chunk has this hash"
         why = "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed."
@@ -184,9 +184,9 @@ class XorbLookup:
         spans = [part[1] if part is not None and listed else self._walked]
         if same and listed:
             spans.append(self._listed("chunk hashes", same[0]))
-        look.step(title, text, *spans, why=why, hashes=len(hashes), same=len(same))
+        recorder.step(title, text, *spans, why=why, hashes=len(hashes), same=len(same))
         if not listed and not same:
-            self._check_absence(hashes, look.meter(self.file.source))
+            self._check_absence(hashes, recorder.meter(self.file.source))
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
@@ -200,13 +200,13 @@ class XorbLookup:
         if fault is not None:
             raise FormatError(fault.message, span=fault.span)
 
-    def _chunk(self, number: int, look: Look) -> ObjectRef:
+    def _chunk(self, number: int, recorder: LookupRecorder) -> ObjectRef:
         span = self.file.records.span(number)
         begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
         walked = "" if self.file.info is not None else "No list of record ends: the headers are followed from byte 0. "
         # Its own end comes first: the first span decides which object is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
-        look.step(
+        recorder.step(
             "Locate the record",
             f"{walked}Chunk {number}: its record ends at byte {span.stop:#x}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
@@ -215,10 +215,10 @@ class XorbLookup:
             start=span.start,
             stop=span.stop,
             at={} if walked else dict(zip(("stop", "start"), ends, strict=False)),
-            shown=(sums_figure(self.file.records, number),) if look.recording else (),
+            shown=(sums_figure(self.file.records, number),) if recorder.recording else (),
         )
-        ref = self.objects.ref_at(number, look.meter(self.file.source).read)
-        look.step(
+        ref = self.objects.ref_at(number, recorder.meter(self.file.source).read)
+        recorder.step(
             "Read the record's header",
             f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'uncompressed byte')} are "
             "stored in "
@@ -231,8 +231,8 @@ class XorbLookup:
             size=ref.size,
             at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
-        if look.recording:
-            self._describe_content(number, ref, look)
+        if recorder.recording:
+            self._describe_content(number, ref, recorder)
         return ref
 
     @staticmethod
@@ -240,8 +240,8 @@ class XorbLookup:
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 
-    def _describe_content(self, number: int, ref: ObjectRef, look: Look) -> None:
-        size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
+    def _describe_content(self, number: int, ref: ObjectRef, recorder: LookupRecorder) -> None:
+        size = plural(len(self.file.check_chunk(recorder.meter(self.file.source), number)), "byte")
         content = (
             f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"
         )
@@ -252,4 +252,6 @@ class XorbLookup:
             checked = "the computed hash equals the stored one"
             why = "The hash detects a corrupt chunk."
             hashes.append(self._listed("chunk hashes", number))
-        look.step("Read and check the chunk", f"The chunk has {content}; {checked}.", ref.spans[0], *hashes, why=why)
+        recorder.step(
+            "Read and check the chunk", f"The chunk has {content}; {checked}.", ref.spans[0], *hashes, why=why
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.draco import MAGIC as DRACO
-from shardcore.codecs.npy import MAGIC as NPY_MAGIC
+from shardcore.codecs.npy_header import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
 from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.containers import ZIP_MAGICS

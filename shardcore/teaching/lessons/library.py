@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shardcore.errors import SourceError
 from shardcore.sources.base import check_name
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.lesson import MOST_LETTERS, Lesson, LessonError, line_of_fact, parse
 
 FOLDER = "lessons"
@@ -18,12 +18,12 @@ NOTES = ".notes.md"
 
 def lessons() -> tuple[Lesson, ...]:
     """Parse the lessons of the program, each after those that it needs."""
-    return in_order(tuple(map(read_lesson, lesson_texts(assets.resources() / FOLDER))))
+    return in_order(tuple(map(read_lesson, lesson_texts(resources.resources() / FOLDER))))
 
 
 def missions() -> tuple[Lesson, ...]:
     """Parse the missions; their names begin with `mission-`."""
-    found = map(read_lesson, lesson_texts(assets.resources() / MISSIONS))
+    found = map(read_lesson, lesson_texts(resources.resources() / MISSIONS))
     return tuple(replace(one, name=f"mission-{one.name}") for one in found)
 
 
@@ -84,7 +84,7 @@ def read_lesson(path: Path) -> Lesson:
     beside = path.parent / lesson.sample
     if lesson.sample and beside.exists():
         return replace(lesson, sample=str(beside.absolute()))
-    if lesson.sample and not (assets.resources() / "samples" / lesson.sample).exists():
+    if lesson.sample and not (resources.resources() / "samples" / lesson.sample).exists():
         line = line_of_fact(text.splitlines(), "sample")
         raise LessonError(f"there is no {lesson.sample}, neither beside this text nor among the samples", line)
     return lesson
@@ -96,8 +96,8 @@ def lessons_of(format: str) -> tuple[Lesson, ...]:
 
 def sample_key(lesson: Lesson) -> str:
     """Return the key of the sample with the role that the lesson names; empty where it has none."""
-    place = assets.resources() / "samples" / lesson.sample
-    keys = [key for sample in assets.samples() if sample.path == place for key in sample.keys]
+    place = resources.resources() / "samples" / lesson.sample
+    keys = [key for sample in resources.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
 
 

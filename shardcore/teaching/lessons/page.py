@@ -25,7 +25,7 @@ from shardcore.model.text import hex_rows, shown
 from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.drawing.notebook import picture_of
 from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
@@ -88,7 +88,7 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
     """Yield the steps on the sample and on fresh files; files are open until the next step is requested."""
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
-        place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
+        place: Path | None = resources.resources() / "samples" / lesson.sample if lesson.sample else None
         shard, key = None, sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             check_stopped()

@@ -14,7 +14,7 @@ import pytest
 
 import shardcore
 from shardcore import State
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
@@ -37,7 +37,7 @@ class Wanted:
 
 
 def samples() -> list[Path]:
-    return [sample.path for sample in assets.main_samples()]
+    return [sample.path for sample in resources.main_samples()]
 
 
 def chosen(path: Path, folder: Path) -> Wanted:

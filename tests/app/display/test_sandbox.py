@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.library import missions
 from shardcore.testing import rounds, sampled
@@ -32,7 +32,7 @@ def mission(request: pytest.FixtureRequest) -> Lesson:
 
 @pytest.fixture
 def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
-    sample = assets.resources() / "samples" / mission.sample
+    sample = resources.resources() / "samples" / mission.sample
     copy = tmp_path / sample.name
     copy.write_bytes(sample.read_bytes())
     environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}

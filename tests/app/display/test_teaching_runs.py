@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.teaching import assets
-from shardcore.teaching.assets import Sample
+from shardcore.teaching import resources
+from shardcore.teaching.resources import Sample
 from shardcore.testing import sampled
 from tests.app.display.person import Person, State
 from tests.app.display.program import running
@@ -33,7 +33,7 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("sample", sampled(assets.main_samples(), 1, full=False), ids=lambda sample: sample.format)
+@pytest.mark.parametrize("sample", sampled(resources.main_samples(), 1, full=False), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, errors_of: Path) -> None:
     person.click(f"button:Open {sample.title}")

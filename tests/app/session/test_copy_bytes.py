@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.session.copy_bytes import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied, hex_cells
+from shardscope.session.copy_bytes import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied
 
 
 @given(st.binary(max_size=200))
 def test_every_form_can_be_read_back(data: bytes) -> None:
-    """Hex, C, Python and base64 hold exactly the bytes."""
     assert bytes.fromhex(copied(data, CopyAs.HEX)) == data
     body = copied(data, CopyAs.C).split("{")[1]
     assert bytes(int(byte, 16) for byte in re.findall(r"0x[0-9a-f]{2}", body)) == data
@@ -23,37 +22,7 @@ def test_every_form_can_be_read_back(data: bytes) -> None:
     assert base64.b64decode(copied(data, CopyAs.BASE64)) == data
 
 
-def test_as_seen() -> None:
-    """Offsets, hex and text stand as in the view; cells before the first byte are blank."""
-    data = b"SWHShard" + bytes(8) + b"\x01text\xff"
-    assert copied(data, CopyAs.SEEN) == (
-        "00000000  53 57 48 53 68 61 72 64  00 00 00 00 00 00 00 00  SWHShard........\n"
-        "00000010  01 74 65 78 74 ff                                 .text."
-    )
-    assert copied(data[6:10], CopyAs.SEEN, start=6, digits=10) == (
-        "0000000000                    72 64  00 00                          rd.."
-    )
-
-
-def test_as_seen_in_records() -> None:
-    """With rows of records the first row has a lead, and offsets are those of the row's first byte."""
-    text = copied(bytes(range(10)), CopyAs.SEEN, start=0, width=6, lead=2)
-    assert text == "00000000        00 01 02 03    ....\n00000004  04 05 06 07 08 09  ......"
-
-
-def test_hex_cells_have_groups() -> None:
-    """Every eighth byte is followed by a wider gap."""
-    assert hex_cells(bytes(9)) == "00 00 00 00 00 00 00 00  00"
-
-
 def test_too_much_is_refused() -> None:
-    """More than 16 MiB is refused with a sentence that says what to do instead."""
     check_size(MAX_BYTES)
     with pytest.raises(TooMuchToCopy, match=r"16 MiB can be copied; extract"):
         check_size(MAX_BYTES + 1)
-
-
-def test_nothing_gives_valid_code() -> None:
-    """No bytes still give an array that a C compiler takes, and empty texts."""
-    assert copied(b"", CopyAs.C) == "static const unsigned char data[1] = {\n    0\n};\n"
-    assert copied(b"", CopyAs.SEEN) == copied(b"", CopyAs.HEX) == copied(b"", CopyAs.BASE64) == ""

@@ -25,7 +25,6 @@ def watch(qapp: QApplication) -> Iterator[SourceWatch]:
 
 
 def test_a_change_is_told_by_the_system(watch: SourceWatch, qtbot: QtBot, tmp_path: Path) -> None:
-    """A file that is written to, or replaced and written to again, is asked about; bytes in memory are not watched."""
     path, other = tmp_path / "one", tmp_path / "two"
     path.write_bytes(b"before")
     with FileSource(path) as source:
@@ -42,7 +41,7 @@ def test_a_change_is_told_by_the_system(watch: SourceWatch, qtbot: QtBot, tmp_pa
 
 
 def test_nothing_ticks_while_nobody_looks(watch: SourceWatch, qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
-    """Files on other machines are asked about when the user comes back, and seldom; never while he is elsewhere."""
+    """Remote files are polled while the window is active only."""
     path = tmp_path / "one"
     path.write_bytes(b"bytes")
     with FileSource(path) as source:

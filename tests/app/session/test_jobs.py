@@ -42,7 +42,6 @@ def hold(gate: threading.Event) -> Any:
 
 
 def test_a_result_comes_home_to_the_gui_thread(qtbot: QtBot, jobs: Jobs) -> None:
-    """Work runs on another thread; `done` runs on this one."""
     threads: list[object] = []
     main = QThread.currentThread()
 
@@ -56,8 +55,6 @@ def test_a_result_comes_home_to_the_gui_thread(qtbot: QtBot, jobs: Jobs) -> None
 
 
 def test_every_way_to_end_is_reported_once(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
-    """A result, an error, an error that is no Exception, and a cancelled job: one report each."""
-
     def stop(_: Job) -> None:
         raise SystemExit(3)
 
@@ -73,7 +70,6 @@ def test_every_way_to_end_is_reported_once(qtbot: QtBot, jobs: Jobs, reports: Re
 
 
 def test_the_newest_of_a_key_wins(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
-    """A newer job of a key cancels the older one, which reports `Cancelled` and never a stale result."""
     gate = threading.Event()
     jobs.submit(hold(gate), key="page", done=reports)
     jobs.submit(lambda _: "new", key="page", done=reports)
@@ -83,17 +79,17 @@ def test_the_newest_of_a_key_wins(qtbot: QtBot, jobs: Jobs, reports: Reports) ->
 
 
 def test_a_late_result_is_discarded(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
-    """A job that was cancelled after its work was done reports `Cancelled`, and its result is released."""
+    """A job cancelled after its work reports `Cancelled`, and its result is released."""
     released: list[str] = []
     begun, gate = threading.Event(), threading.Event()
 
     def work(_: Job) -> str:
         begun.set()
-        gate.wait(10)
+        gate.wait(60)
         return "shard"
 
     job = jobs.submit(work, done=reports, discard=released.append)
-    assert begun.wait(10)
+    assert begun.wait(60)
     job.cancel()
     gate.set()
     qtbot.waitUntil(lambda: bool(reports.all))
@@ -103,7 +99,6 @@ def test_a_late_result_is_discarded(qtbot: QtBot, jobs: Jobs, reports: Reports) 
 
 
 def test_what_is_on_the_screen_goes_first(qtbot: QtBot) -> None:
-    """Among waiting jobs the higher priority runs first, and equal ones in their order."""
     jobs = Jobs(io=1)
     order: list[str] = []
     gate = threading.Event()
@@ -123,7 +118,6 @@ def test_what_is_on_the_screen_goes_first(qtbot: QtBot) -> None:
 
 
 def test_waiting_bytes_do_not_starve_the_processor(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
-    """A full pool for bytes leaves the pool for computing free."""
     gate = threading.Event()
     for _ in range(40):
         jobs.submit(hold(gate))
@@ -133,7 +127,6 @@ def test_waiting_bytes_do_not_starve_the_processor(qtbot: QtBot, jobs: Jobs, rep
 
 
 def test_waiting_jobs_are_cancelled_before_they_run(qtbot: QtBot) -> None:
-    """A job that is cancelled while it waits never runs."""
     jobs = Jobs(io=1)
     gate = threading.Event()
     ran: list[int] = []
@@ -147,17 +140,8 @@ def test_waiting_jobs_are_cancelled_before_they_run(qtbot: QtBot) -> None:
     assert jobs.shutdown()
 
 
-def test_progress_of_titled_jobs_is_told(qtbot: QtBot, jobs: Jobs) -> None:
-    """`changed` carries the job while it runs and when it has ended; amounts beyond 32 bits arrive whole."""
-    seen: list[tuple[JobState, int, int]] = []
-    jobs.changed.connect(lambda job: seen.append((job.state, job.done_amount, job.total_amount)))
-    jobs.submit(lambda job: job.progress(2**40, 2**40), title="Counting")
-    qtbot.waitUntil(lambda: bool(seen) and seen[-1][0] is JobState.DONE)
-    assert seen[-1] == (JobState.DONE, 2**40, 2**40)
-
-
 def test_closing_waits_for_the_last_reader(qtbot: QtBot, jobs: Jobs) -> None:
-    """`cancel_all` cancels all but lasting jobs, and tells when the last of the old ones has ended."""
+    """`cancel_all` cancels all but lasting jobs, and calls back when the last of the old ones has ended."""
     gate = threading.Event()
     ended: list[str] = []
     lasting = jobs.submit(hold(gate), lasting=True)
@@ -173,7 +157,7 @@ def test_closing_waits_for_the_last_reader(qtbot: QtBot, jobs: Jobs) -> None:
 
 
 def test_nobody_is_called_who_is_gone(qtbot: QtBot, jobs: Jobs) -> None:
-    """A result for a deleted QObject is released instead of being delivered."""
+    """The result for a deleted QObject is released."""
 
     class Receiver(QObject):
         called = False
@@ -195,7 +179,6 @@ def test_nobody_is_called_who_is_gone(qtbot: QtBot, jobs: Jobs) -> None:
 
 
 def test_shutdown_leaves_nothing(qtbot: QtBot, reports: Reports) -> None:
-    """After `shutdown` every job has reported and no thread runs; a job that comes later reports, too."""
     jobs = Jobs()
     for _ in range(60):
         jobs.submit(hold(threading.Event()), done=reports)
@@ -208,7 +191,7 @@ def test_shutdown_leaves_nothing(qtbot: QtBot, reports: Reports) -> None:
 
 
 def test_shutdown_waits_for_what_completes(reports: Reports) -> None:
-    """A job that completes runs to its end, even one that was still waiting for a thread."""
+    """A job that must complete runs to its end even if no thread had taken it yet."""
     jobs = Jobs(io=1)
     jobs.submit(hold(threading.Event()))
     jobs.submit(lambda _: "stored", done=reports).completes = True
@@ -217,7 +200,6 @@ def test_shutdown_waits_for_what_completes(reports: Reports) -> None:
 
 
 def test_errors_nobody_takes_are_told(qtbot: QtBot, jobs: Jobs) -> None:
-    """A job without `done` that fails is announced by `trouble`."""
     with qtbot.waitSignal(jobs.trouble) as caught:
         jobs.submit(lambda _: 1 // 0)
     assert isinstance(caught.args[0].error, ZeroDivisionError)

@@ -13,7 +13,6 @@ spans = st.tuples(st.integers(0, 200), st.integers(0, 60), st.sampled_from(Sever
 
 @given(st.lists(spans, max_size=30), st.integers(0, 250), st.integers(1, 60))
 def test_marks_that_touch_are_found(found: list[tuple[int, int, Severity]], start: int, size: int) -> None:
-    """Exactly the marks that share a byte with a range are given, long ones that began far before included."""
     findings = [Finding(s, "a.b", Span("", at, at + n), str(number)) for number, (at, n, s) in enumerate(found)]
     expected = {
         f.message
@@ -24,7 +23,6 @@ def test_marks_that_touch_are_found(found: list[tuple[int, int, Severity]], star
 
 
 def test_the_worst_comes_first_on_a_byte() -> None:
-    """Of several findings on one byte the error is told first, and painted last."""
     findings = [Finding(s, "a.b", Span("", 0, 10), s.value) for s in (Severity.NOTE, Severity.ERROR, Severity.WARNING)]
     marks = Marks(findings)
     assert [mark.message for mark in marks.at(5)] == ["error", "warning", "note"]
@@ -32,7 +30,6 @@ def test_the_worst_comes_first_on_a_byte() -> None:
 
 
 def test_very_many_marks_are_cut() -> None:
-    """On a screen full of findings the worst ones are kept."""
     findings = [Finding(Severity.NOTE, "a.b", Span("", n, n + 1), "note") for n in range(1000)]
     findings.append(Finding(Severity.ERROR, "a.c", Span("", 3, 4), "error"))
     shown = Marks(findings).inside(0, 2000, most=10)

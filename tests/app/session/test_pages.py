@@ -19,7 +19,6 @@ def coloured(pages: PageCache, number: int) -> bool:
 
 
 def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """A page that is asked for comes with its bytes, then with its runs, each announced; it is read once."""
     told: list[tuple[object, object]] = []
     pages.changed.connect(lambda *what: told.append(what))
     assert pages.state("", 0) is PageState.MISSING
@@ -28,8 +27,6 @@ def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: 
     pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
     page = pages.get("", 0)
-    assert page is not None
-    assert page.runs is not None
     assert page.data == DATA[:PAGE]
     assert (page.runs.start[0], page.runs.stop[-1]) == (0, PAGE)
     assert told == [("", 0), ("", 0)]
@@ -37,15 +34,7 @@ def test_pages_come_with_bytes_and_runs(qtbot: QtBot, pages: PageCache, reader: 
     assert pages.state("", 0) is PageState.LOADED
 
 
-def test_the_last_page_is_short(qtbot: QtBot, pages: PageCache) -> None:
-    """The last page ends where the source does."""
-    pages.want("", [SIZE // PAGE])
-    qtbot.waitUntil(lambda: coloured(pages, SIZE // PAGE))
-    assert pages.loaded("") == [(SIZE // PAGE * PAGE, SIZE)]
-
-
 def test_the_next_screen_is_fetched_ahead(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """With a direction, the page beyond the screen is read, too; never one that does not exist."""
     pages.want("", [0], ahead=1, pages=3)
     qtbot.waitUntil(lambda: coloured(pages, 1))
     pages.want("", [0], ahead=-1, pages=3)
@@ -55,7 +44,6 @@ def test_the_next_screen_is_fetched_ahead(qtbot: QtBot, pages: PageCache, reader
 
 
 def test_pages_that_left_the_screen_are_not_read(qtbot: QtBot, jobs: Jobs, reader: SampleReader) -> None:
-    """While reads wait, scrolling past pages drops them: only what is on the screen in the end is read."""
     reader.source = BytesSource(bytes(100 * PAGE))
     pages = PageCache(jobs)
     pages.use(reader)
@@ -74,7 +62,6 @@ def test_pages_that_left_the_screen_are_not_read(qtbot: QtBot, jobs: Jobs, reade
 
 
 def test_coming_back_to_a_cancelled_page(qtbot: QtBot, jobs: Jobs, pages: PageCache, reader: SampleReader) -> None:
-    """A page that was left while it was being read, and returned to before that ended, is read after all."""
     reader.held.clear()
     pages.want("", [0])
     qtbot.waitUntil(lambda: any(job.started for job in jobs.open_jobs))
@@ -85,8 +72,6 @@ def test_coming_back_to_a_cancelled_page(qtbot: QtBot, jobs: Jobs, pages: PageCa
 
 
 def test_failures_are_kept(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """A page that cannot be read says why, is not asked for again by itself, and is after a reload."""
-
     def fail(start: int, stop: int) -> None:
         raise SourceError("gone")
 
@@ -94,7 +79,6 @@ def test_failures_are_kept(qtbot: QtBot, pages: PageCache, reader: SampleReader)
     pages.want("", [0])
     qtbot.waitUntil(lambda: pages.state("", 0) is PageState.FAILED)
     page = pages.get("", 0)
-    assert page is not None
     assert (page.error, page.data) == ("gone", b"")
     pages.want("", [0])
     assert len(reader.reads) == 1
@@ -108,7 +92,6 @@ def test_failures_are_kept(qtbot: QtBot, pages: PageCache, reader: SampleReader)
 def test_bytes_without_colours_are_shown(
     qtbot: QtBot, pages: PageCache, reader: SampleReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the runs cannot be had the bytes stay, and the runs are not asked for over and over."""
     asked: list[int] = []
 
     def fail(start: int, stop: int, source: str = "") -> Runs:
@@ -126,7 +109,6 @@ def test_bytes_without_colours_are_shown(
 
 
 def test_colours_are_refreshed_after_the_index(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """`refresh_runs` computes the colours of pages that are looked at again, without reading their bytes again."""
     pages.want("", [0])
     qtbot.waitUntil(lambda: coloured(pages, 0))
     before = pages.get("", 0)
@@ -138,7 +120,6 @@ def test_colours_are_refreshed_after_the_index(qtbot: QtBot, pages: PageCache, r
 
 
 def test_another_shard_clears_everything(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """What was asked of the old shard never turns up in the new one."""
     reader.held.clear()
     pages.want("", range(3))
     other = SampleReader(BytesSource(b"other"))
@@ -152,29 +133,9 @@ def test_another_shard_clears_everything(qtbot: QtBot, pages: PageCache, reader:
 
 
 def test_memory_is_bounded(qtbot: QtBot, jobs: Jobs) -> None:
-    """Old pages go when the budget is used up; the newest stay."""
     pages = PageCache(jobs, budget=5 * PAGE)
     pages.use(SampleReader(PatternSource(2**60)))
     for number in range(20):
         pages.want("", [number])
         qtbot.waitUntil(lambda number=number: coloured(pages, number))
     assert pages.loaded("") == [(16 * PAGE, 20 * PAGE)]
-
-
-def test_bytes_in_memory(qtbot: QtBot, pages: PageCache) -> None:
-    """`bytes_at` joins pages, and gives nothing rather than a part."""
-    pages.want("", range(2))
-    qtbot.waitUntil(lambda: coloured(pages, 0) and coloured(pages, 1))
-    assert pages.bytes_at("", PAGE - 10, PAGE + 10) == DATA[PAGE - 10 : PAGE + 10]
-    assert pages.bytes_at("", 2 * PAGE - 10, 2 * PAGE + 10) is None
-    assert pages.bytes_at("", 5, 5) == b""
-
-
-def test_nothing_open_gives_nothing(qtbot: QtBot, jobs: Jobs) -> None:
-    """Without a shard nothing is asked for, and reads are cancelled."""
-    pages = PageCache(jobs)
-    pages.want("", range(6))
-    assert jobs.submitted == 0
-    ended: list[object] = []
-    pages.read("", lambda source, job: None, key=None, title="", done=lambda result, error: ended.append(error))
-    qtbot.waitUntil(lambda: len(ended) == 1)

@@ -8,7 +8,6 @@ from shardscope.session.row_ranges import RowRanges
 
 
 def test_ranges_are_sorted_and_joined() -> None:
-    """However rows were selected, ranges come in the order of the table, and no row twice."""
     chosen = RowRanges.of([range(7, 9), range(2), range(2, 3), range(8, 12), range(5, 5)])
     assert chosen.parts == (range(3), range(7, 12))
     assert len(chosen) == 8
@@ -16,7 +15,7 @@ def test_ranges_are_sorted_and_joined() -> None:
 
 
 def test_places_become_rows_of_objects() -> None:
-    """With an order, a place of the table is not the row of the objects."""
+    """A row of a sorted table is not the row of the object."""
     chosen = RowRanges.of([range(1, 3)], np.array([9, 4, 6], np.uint32))
     assert chosen.rows().tolist() == [4, 6]
     assert chosen.rows().dtype == np.int64
@@ -24,16 +23,7 @@ def test_places_become_rows_of_objects() -> None:
 
 
 def test_millions_cost_nothing_until_they_are_asked_for() -> None:
-    """Counting and cutting make no arrays; pieces are small."""
     chosen = RowRanges.all_of(10**15)
     assert len(chosen) == 10**15
     assert chosen.head(3).rows().tolist() == [0, 1, 2]
     assert next(chosen.pieces(4)).tolist() == [0, 1, 2, 3]
-
-
-def test_no_rows() -> None:
-    """Nothing selected is nothing."""
-    assert not RowRanges()
-    assert RowRanges().first is None
-    assert RowRanges().rows().tolist() == []
-    assert list(RowRanges.of([range(0)]).pieces()) == []

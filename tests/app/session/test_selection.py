@@ -9,8 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardcore import DataSet, Node, Shard, Span
-from shardscope.session.selection import main_span, named, of_row, of_span
+from shardcore import DataSet, Shard, Span
+from shardscope.session.selection import main_span, of_row, of_span
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, NodeModel
 from tests.app.conftest import open_in
@@ -59,13 +59,11 @@ def some_spans(shard: Shard, name: str) -> list[Span]:
 
 
 def test_objects_lead_to_their_bytes_and_back(shard: Shard) -> None:
-    """The bytes of an object that are its own lead back to it."""
     seen = 0
     rows = len(shard.objects)
     for row in range(0, rows, max(rows // 60, 1)):
         found = of_row(shard, row)
         assert found.complete
-        assert found.ref is not None
         assert found.ref.row == row
         if found.span is None or not found.span.size:
             continue
@@ -79,33 +77,9 @@ def test_objects_lead_to_their_bytes_and_back(shard: Shard) -> None:
     assert seen or not rows
 
 
-@pytest.mark.parametrize(("name", "row", "path"), [("swh/small.shard", 1, "objects"), ("des/none.des", 2, "entries")])
-def test_an_object_without_bytes_has_a_node(data: Path, name: str, row: int, path: str) -> None:
-    """Its header, or its entry in the index."""
-    with shardcore.open(data / name) as shard:
-        shard.load_index()
-        found = of_row(shard, row)
-        assert found.span is not None
-        assert not found.span.size
-        assert found.path[-1].row == row
-        assert found.path[-2].name == path
-
-
-def test_every_byte_has_a_path_from_the_root(shard: Shard) -> None:
-    """The path begins at the root of the tree, goes down, and ends at something that owns the byte."""
-    for name in sources(shard):
-        for span in some_spans(shard, name):
-            path = shard.whole_path(span.start, span.source)
-            assert path[0].name == shard.tree.name
-            assert path[-1].span.source == span.source
-            assert path[-1].span.covers(span.start)
-
-
 def test_every_byte_can_be_shown_in_the_tree(session: Session, qtbot: QtBot, sample: Path) -> None:
-    """The tree of the window finds the node that a byte belongs to: in files, members and decoded bytes."""
     open_in(session, qtbot, sample)
     shard = session.shard
-    assert shard is not None
     model = NodeModel(session)
     model.load()
     qtbot.waitUntil(lambda: model.rowCount() == 1)
@@ -117,12 +91,10 @@ def test_every_byte_can_be_shown_in_the_tree(session: Session, qtbot: QtBot, sam
         with qtbot.waitSignal(model.revealed) as caught:
             model.reveal(path)
         found = caught.args[0].data(NODE_ROLE)
-        assert isinstance(found, Node)
         assert (found.name, found.span) == (path[-1].name, path[-1].span)
 
 
 def test_an_entry_selects_its_object_before_the_index_is_read(data: Path) -> None:
-    """A byte of a slot selects the object by its key while the offsets are not in order yet."""
     with shardcore.open(data / "swh" / "medium.shard") as shard:
         assert not shard.loaded
         section = next(s for s in shard.sections if s.name == "index")
@@ -132,7 +104,6 @@ def test_an_entry_selects_its_object_before_the_index_is_read(data: Path) -> Non
 
 
 def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
-    """A byte of a decoded content leads to the object whose stored bytes were decoded."""
     with shardcore.open(data / "neuroglancer" / "volume" / "4_4_40") as shard:
         shard.load_index()
         ref = shard.objects.ref(5)
@@ -143,23 +114,11 @@ def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
         assert any(node.span == stored for node in found.path)
 
 
-def test_one_name_for_a_selection() -> None:
-    """Some bytes are called after the smallest node that holds them all, in every part of the window."""
-    file, slot, key = Node("file", Span("", 0, 100)), Node("slot", Span("", 10, 50)), Node("key", Span("", 10, 42))
-    path = (file, slot, key)
-    assert named(path, Span("", 11, 12)) == path
-    assert named(path, Span("", 10, 50)) == (file, slot)
-    assert named(path, Span("", 5, 50)) == (file,)
-    assert named((), Span("", 5, 50)) == ()
-
-
 def test_an_object_is_not_named_after_its_first_field(data: Path) -> None:
-    """Of a chunk that is selected as an object, the path ends at what holds all of it, not at its first byte."""
     with shardcore.open(data / "bloscpack" / "array.blp") as shard:
         shard.load_index()
         found = of_row(shard, 1)
         assert found.path[-1].name == "chunk 1"
-        assert found.span is not None
         again = of_span(shard, found.span)
         assert [node.name for node in again.path] == [node.name for node in found.path]
         assert again.row == 1

@@ -13,7 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
@@ -22,7 +22,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.inspector.panel import Inspector
 
-SAMPLE = assets.resources() / "samples" / "swh" / "small.shard"
+SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
 
 @pytest.fixture(scope="module")

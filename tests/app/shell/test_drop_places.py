@@ -1,4 +1,4 @@
-"""Places for a dragged file: Open, and Is it in here?"""
+"""Drop targets: Open, and Is it in here?"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.jobs import Job
@@ -331,7 +331,7 @@ WELCOME = (
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
-        for one in assets.main_samples()
+        for one in resources.main_samples()
     ),
     theme("dark", "light"),
     theme("light", "dark"),

@@ -12,7 +12,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, RemoteOptions
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons_of
 from shardcore.testing import sampled
 from shardscope.learning.charts.count import ChartKind
@@ -42,9 +42,9 @@ class Far:
     log: list[object]
 
 
-@pytest.fixture(params=sampled([sample.format for sample in assets.main_samples()], 3, full=False))
+@pytest.fixture(params=sampled([sample.format for sample in resources.main_samples()], 3, full=False))
 def far(request: pytest.FixtureRequest, server: RangeServer, s3: Place) -> Iterator[Far]:
-    sample = next(one for one in assets.main_samples() if one.format == request.param)
+    sample = next(one for one in resources.main_samples() if one.format == request.param)
     with ExitStack() as stack:
         if sample.path.is_file():
             url = f"{server.put(f'/{sample.path.name}', sample.path)}?signature={SECRET}"
@@ -78,7 +78,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=PATIENCE)
     shard = session.shard
     assert shard is not None
-    sample = next(one for one in assets.main_samples() if one.format == shard.format)
+    sample = next(one for one in resources.main_samples() if one.format == shard.format)
 
     # Lookups, what a first reader pays, drawings, and what leads there.
     for one in reversed(sample.keys):

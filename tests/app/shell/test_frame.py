@@ -15,11 +15,11 @@ from shardcore import FormatError, Remedy, ShardError, Span
 from shardcore.testing import sampled
 from shardscope.session.error_words import ADVICE, plain_words
 from shardscope.session.open_request import OpenRequest
+from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import NoticeTone
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
-from shardscope.shell.still import FixedSizeFrame
 from tests.app.shell.conftest import NORMAL, opened
 
 ROWS = 26

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMessageBox, QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.documents import Document
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.file_tabs import titles
@@ -355,7 +355,7 @@ def test_switching_is_no_opening(two: MainWindow, small: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_lesson_waits_in_its_tab(two: MainWindow, qtbot: QtBot) -> None:
-    sample = next(one for one in assets.main_samples() if one.format == "swh")
+    sample = next(one for one in resources.main_samples() if one.format == "swh")
     two.learn(str(sample.path))
     settle(two, 40)
     player = two.help.teaching._panel.player

@@ -18,7 +18,6 @@ FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 
 
 def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
-    """Errors stand above warnings and notes; each row gives its finding back."""
     findings = (
         Finding(Severity.NOTE, "x.note", None, "worth knowing"),
         Finding(Severity.ERROR, "x.error", Span("", 3, 9), "wrong", "k1"),
@@ -35,7 +34,6 @@ def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
 
 
 def test_jobs_with_a_title_are_listed(qtbot: QtBot, jobs: Jobs) -> None:
-    """The latest job is on top, tells its progress and its end; jobs without a title are not shown."""
     model = TransferModel(jobs)
     QAbstractItemModelTester(model, FATAL)
     gate = threading.Event()

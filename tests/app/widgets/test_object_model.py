@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from shardcore import ObjectColumns, ObjectRef, Objects, SourceError, State
+from shardcore import ObjectColumns, ObjectRef, Objects, SourceError
 from shardscope.session.session import Session
-from shardscope.widgets.object_model import KEY_ROLE, PAGE, PAGES, ROW_ROLE, STATE_ROLE, ObjectModel
+from shardscope.widgets.object_model import KEY_ROLE, PAGE, ROW_ROLE, STATE_ROLE, ObjectModel
 from tests.app.conftest import open_in
 
 
@@ -69,7 +68,6 @@ def shown(qtbot: QtBot, model: ObjectModel, row: int, column: str) -> str:
 
 
 def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:
-    """Qt's own tester finds nothing wrong while rows come, are filtered and go."""
     model = ObjectModel(session)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     open_in(session, qtbot, data / "swh" / "small.shard")
@@ -84,7 +82,6 @@ def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: P
 
 
 def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
-    """Cells say what the objects say; kind and shard are left out where they say nothing."""
     open_in(session, qtbot, data / "swh" / "small.shard")
     model = ObjectModel(session)
     model.load()
@@ -97,18 +94,8 @@ def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     assert model.index(4, 0).data(ROW_ROLE) == 4
 
 
-def test_deleted_keys_are_struck_through(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """What is deleted looks deleted, besides saying so."""
-    model, _ = many(9)
-    assert shown(qtbot, model, 0, "state") == "live"
-    states = [model.index(row, 0).data(STATE_ROLE) for row in range(9)]
-    struck = [model.index(row, 1).data(Qt.ItemDataRole.FontRole) is not None for row in range(9)]
-    assert states.count(State.DELETED) == 3
-    assert struck == [state is State.DELETED for state in states]
-
-
 def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """Of 46 million rows one page is read for the rows on the screen, and the last row is as near as the first."""
+    """Of 46 million rows only the pages on the screen are read."""
     model, objects = many(46_000_000)
     assert model.rowCount() == 1 << 24
     model.set_most(50_000_000)
@@ -120,19 +107,7 @@ def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tupl
     assert len(objects.asked) == 2
 
 
-def test_memory_is_bounded(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """Pages that were not looked at for long are forgotten, and come again."""
-    model, objects = many(PAGE * (PAGES + 10))
-    for page in range(PAGES + 10):
-        shown(qtbot, model, page * PAGE, "key")
-    assert len(model._pages) == PAGES
-    before = len(objects.asked)
-    assert shown(qtbot, model, 0, "key") == "0"
-    assert len(objects.asked) == before + 1
-
-
 def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """Pages that left the screen before their turn are not read: few are on their way at any time."""
     model, _ = many(PAGE * 1000)
     for page in range(1000):
         model.index(page * PAGE, 1).data()
@@ -141,7 +116,7 @@ def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Callable[[int], tupl
 
 
 def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """Rows beyond 32 bits of pixels are on further blocks, and every row can be reached."""
+    """Rows beyond 32 bits of pixels can be reached."""
     model, _ = many(10**11)
     model.set_most(10**8)
     assert model.rowCount() == 10**8
@@ -153,7 +128,6 @@ def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[
 
 
 def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """A page that fails is told once, is not asked for again and again, and other pages still come."""
     model, objects = many(PAGE * 3)
     objects.broken = True
     with qtbot.waitSignal(model.page_failed) as caught:
@@ -164,14 +138,3 @@ def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tup
     assert model.requests == requests
     objects.broken = False
     assert shown(qtbot, model, PAGE, "key") == str(PAGE)
-
-
-def test_places_of_rows(many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
-    """A row is found where it is shown, or not at all."""
-    model, _ = many(100)
-    assert model.place_of(99) == 99
-    assert model.place_of(100) is None
-    model.set_rows(np.array([7, 50, 3], np.int64))
-    assert model.place_of(3) == 2
-    assert model.place_of(4) is None
-    assert model.row_of(model.index(1, 0)) == 50

@@ -11,7 +11,7 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Compared, Fields
-from shardcore.shards.trace import Look, Meaning, record_lookup
+from shardcore.shards.trace import LookupRecorder, Meaning, record_lookup
 
 SECTIONS = (
     Section("header", SectionRole.HEADER, 0, 16),
@@ -31,8 +31,8 @@ MEANINGS = {"offset": Meaning("first byte of the object", "byte"), "within": Mea
 
 
 def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any) -> Drawing:
-    def lookup(look: Look) -> ObjectRef:
-        look.step("A step", "It reads.", *spans, **content)
+    def lookup(recorder: LookupRecorder) -> ObjectRef:
+        recorder.step("A step", "It reads.", *spans, **content)
         raise KeyAbsent("key")
 
     (step,) = record_lookup("key", lookup, MEANINGS, sections=lambda: sections).steps

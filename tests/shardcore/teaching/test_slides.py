@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore.model.drawing import Drawing, Item, Link, Ruler, Table
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons, sample_key
 from shardcore.teaching.lessons.stage import staged
 from shardcore.teaching.slides import Slide, lesson_slide, section_slides, sentences, trace_slides
@@ -67,7 +67,7 @@ WALKS = {
 def test_every_format_walks() -> None:
     """Jumps, walks, halves, sums and curves have a stage each, and the last one shows what the lookup arrives at."""
     for place, (key, title, count) in WALKS.items():
-        with shardcore.open(str(assets.resources() / "samples" / place)) as shard:
+        with shardcore.open(str(resources.resources() / "samples" / place)) as shard:
             step = next(step for step in shard.trace(key).steps if step.title == title)
         assert step.drawing is not None
         assert len(step.drawing.stages) == count, place
@@ -81,7 +81,7 @@ def test_sections_one_by_one(data: Path) -> None:
         assert [slide.title for slide in slides] == [section.name for section in shard.sections if section.size]
         assert [slide.spans[0].size for slide in slides] == [section.size for section in shard.sections if section.size]
         assert slides[0].beats[0].text.startswith("Has the offsets of the sections")
-    with shardcore.open(str(assets.resources() / "samples" / "des" / "archive")) as archive:
+    with shardcore.open(str(resources.resources() / "samples" / "des" / "archive")) as archive:
         assert section_slides(archive)[0].title == "20260105_2A_0000.des"
 
 
@@ -99,7 +99,7 @@ def test_fields_are_beside_each_other(data: Path) -> None:
 def _slides(number: int) -> list[Slide]:
     lesson = lessons()[number]
     found = []
-    with shardcore.open(str(assets.resources() / "samples" / lesson.sample)) as shard:
+    with shardcore.open(str(resources.resources() / "samples" / lesson.sample)) as shard:
         for at in range(len(lesson.steps)):
             if any(step.fresh is not None for step in lesson.steps[: at + 1]):
                 break

@@ -12,7 +12,7 @@ from functools import cache
 
 from shardcore import Node, ShardError
 from shardcore.model.node import Children
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 
 GLOSSARY = "glossary"
 
@@ -64,7 +64,7 @@ class HelpPage:
 
 @cache
 def titles() -> Mapping[str, str]:
-    formats = sorted((assets.docs() / "formats").glob("*.md"))
+    formats = sorted((resources.docs() / "formats").glob("*.md"))
     found = {path.stem: path.read_text("utf-8").partition("\n")[0].lstrip("# ") for path in formats}
     return {name: title.partition(" (`")[0] for name, title in found.items()} | {GLOSSARY: "Glossary"}
 
@@ -76,7 +76,7 @@ def page(name: str) -> HelpPage | None:
     if name not in titles():
         return None
     rows: list[FieldRow] = []
-    text = (assets.docs() / "formats" / f"{name}.md").read_text("utf-8")
+    text = (resources.docs() / "formats" / f"{name}.md").read_text("utf-8")
     return HelpPage(name, titles()[name], "\n".join(_prepared(text, rows, _Words(words()))), tuple(rows))
 
 
@@ -94,7 +94,7 @@ def words() -> Mapping[str, str]:
 
 
 def _glossary_text() -> str:
-    text = (assets.docs() / "glossary.md").read_text("utf-8")
+    text = (resources.docs() / "glossary.md").read_text("utf-8")
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
 from shardcore.sources.read_purpose import at_most
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
@@ -285,7 +285,7 @@ class LessonPlayer(QObject):
         return self._sample(lesson) if lesson.sample else self._session.request.uri
 
     def _sample(self, lesson: Lesson) -> str:
-        return str(assets.resources() / "samples" / lesson.sample)
+        return str(resources.resources() / "samples" / lesson.sample)
 
     @property
     def can_repeat(self) -> bool:

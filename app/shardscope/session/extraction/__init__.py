@@ -1,4 +1,4 @@
-"""Writing objects into files: which, what that would give, and what became of it. No Qt here."""
+"""Extraction of objects into files: request, preview and writing. No Qt here."""
 
 from shardscope.session.extraction.preview import existing, outlook
 from shardscope.session.extraction.request import ExtractionRequest, Outlook

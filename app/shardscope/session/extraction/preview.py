@@ -18,21 +18,21 @@ from shardcore.shards.shard import bounded
 from shardscope.session.extraction.request import ExtractionRequest, Outlook
 
 EXAMPLES = 3
-"""Paths that are shown beforehand."""
 
 FEW = 10_000
-"""Up to so many rows their sizes are read where they are unknown yet."""
+"""Most rows for which unknown sizes are read."""
 
 MOST_KEPT = 1 << 22
-"""Rows of up to so many are kept by a preview, and not counted again when they are written."""
+"""Most rows that a preview keeps, so that writing does not look them up again."""
 
 LOOKED_INTO = 1 << 26
-"""Objects up to so many bytes are read for the ending of an example."""
+"""Largest object, in bytes, that is read to find the extension of an example."""
 
 _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
+    """Count the objects and name the first files; reads all columns and the beginning of the first objects."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
@@ -68,11 +68,13 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
+    """Return the sum; invalid sizes of damaged files may exceed 64 bits and are added as floats."""
     large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 
 
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
+    """Return how many target files exist; approximate if extensions are added from the content."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
     there = _There(wanted.where, guessed=wanted.options.guess_extension)
@@ -124,7 +126,7 @@ def _refs(wanted: ExtractionRequest, rows: list[int]) -> Iterator[ObjectRef]:
         try:
             yield wanted.shard.objects.ref(row)
         except ShardError:
-            # It has no name; what is wrong with it is reported when it is written.
+            # Without a readable entry it has no name; the error is reported when it is written.
             continue
 
 

@@ -1,4 +1,4 @@
-"""Request for an extraction, and the objects that it means."""
+"""Request for an extraction, and its rows."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
+    """Preview of an extraction; sizes in bytes.
+
+    Attributes:
+        unknown: Objects whose size is unknown before reading.
+        deleted: Tombstoned objects among the rows, which are only read on request.
+        rows: Rows to write, in pieces; None for a view, or if there are more than `MOST_KEPT`.
+    """
+
     objects: int = 0
     size: int = 0
     unknown: int = 0
@@ -35,6 +43,13 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionRequest:
+    """Objects to extract, target folder and options.
+
+    Attributes:
+        rows: Rows to extract; None for everything, as on the command line.
+        afresh: Whether to read everything through a second opening, because the connection was lost.
+    """
+
     shard: Shard
     request: OpenRequest
     rows: RowRanges | None
@@ -45,6 +60,7 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
+        """Object for the complete content, if all rows are extracted and the format has such a view; reads the file."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property
@@ -62,6 +78,7 @@ class ExtractionRequest:
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
+        """Yield the requested rows in pieces, in every state; loads the index if all rows are requested."""
         if self.rows is not None:
             yield from self.rows.pieces()
             return

@@ -1,4 +1,4 @@
-"""Writing objects into files, and what became of each."""
+"""Writing of objects into files, with the outcome of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardscope.session.extraction.preview import outlook
 from shardscope.session.extraction.request import ExtractionRequest
 
 MOST_TOLD = 1000
-"""Failures that are kept with their reasons."""
+"""Failures kept with their reasons; further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,13 @@ class Failure:
 
 @dataclass(slots=True)
 class ExtractionOutcome:
+    """Outcome of an extraction, filled while it runs; `size` is in bytes.
+
+    Attributes:
+        again: Rows of the objects that failed; -1 is the view of the complete content.
+        lost: Whether the connection was lost; the rest can be extracted through another opening.
+    """
+
     total: int = field(default=0, compare=False)
     files: int = 0
     size: int = 0
@@ -69,6 +76,7 @@ class ExtractionOutcome:
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
+    """Write the objects. `found` is filled in place, so that it is valid after an error."""
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
@@ -81,9 +89,9 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
     found.total, found.left_out = ahead.objects, 0 if serve else hidden
     if not ahead.objects and wanted.options.skip_unused:
         return found
-    # Where the shard serves them anyway, nothing is hidden.
+    # A shard opened with deleted objects returns them without a second opening.
     options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
-    # Rows of other states are taken then than were counted.
+    # With other states, other rows are written than the preview counted.
     wanted = replace(wanted, options=options, counted=ahead if options.states == wanted.options.states else None)
     with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
         _write(replace(wanted, shard=source), ahead.size, progress, found)
@@ -114,7 +122,7 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
             found.size += result.size
             found.skipped += bool(result.skipped)
             if result.last:
-                # Of the objects nothing is known: they are extracted when it goes on.
+                # The outcome of the remaining objects is unknown: they are extracted when it is resumed.
                 found.lost, found.stopped = True, result.error
             elif result.error:
                 found.failed += 1
@@ -125,13 +133,15 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
                     found.failures.append(Failure(name, result.error, result.remedy))
             progress(min(size, total), max(total, 1))
     finally:
-        # At once: what was begun of the manifest goes.
+        # Close it now, so that an incomplete manifest is removed.
         results.close()
         found.again = tuple(refs.failed)
         found.manifest = manifests[0] if manifests else None
 
 
 class _Refs:
+    """Iterator over the objects that continues after an error; `failed` has the rows of unreadable objects."""
+
     def __init__(self, wanted: ExtractionRequest, progress: Progress) -> None:
         self.failed: dict[int, None] = {}
         self._objects = wanted.shard.objects
@@ -159,6 +169,7 @@ class _Refs:
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
+    """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
     request = wanted.request.serving_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:
@@ -168,7 +179,7 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
         if deleted or wanted.shard.loaded:
             opened.load_index(progress)
         if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
-            # The rows of a data set count through all of its members.
+            # The rows of a data set are numbered through all of its shards.
             raise SourceChanged(f"{wanted.request.name} has other objects by now: reload it first")
     except BaseException:
         opened.close()

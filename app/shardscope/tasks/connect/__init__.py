@@ -1,1 +1,1 @@
-"""Asking for a remote address, and as whom it is reached."""
+"""Opening of remote addresses: login, endpoint, test of the permissions."""

@@ -1,4 +1,4 @@
-"""Opens remote addresses: requests them, remembers how they were reached, and offers another way when one fails."""
+"""Opening of remote addresses, with saved connection options and retries with others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from shardscope.tasks.connect.dialog import AddressDialog
 
 
 class ConnectTask(QObject):
+    """Shows the address dialog; saves the connection options of opened addresses without credentials."""
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session
@@ -48,6 +50,7 @@ class ConnectTask(QObject):
         self._session.open_tab(request.reached(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
+        """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""
         if is_viewer_link(uri):
             with suppress(UsageError):
                 return len(layers_of(uri)) > 1

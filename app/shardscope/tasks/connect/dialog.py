@@ -1,4 +1,4 @@
-"""The dialog that requests a remote address: what was understood, as whom, by which endpoint, and what is allowed."""
+"""Dialog for a remote address: login, endpoint, region, and a test of the permissions."""
 
 from __future__ import annotations
 
@@ -39,17 +39,20 @@ from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
-"""Names of a folder that are reported as examples."""
+"""Names of a listing that are shown as examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
+    """Result of a test of `Read`, `Ranges` or `List`; `works` is None if it does not apply."""
+
     what: str
     works: bool | None
     text: str
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
+    """Test reading, range requests and listing; a failure to open is the only result. Call it in a job."""
     tape, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, tape, marks=folder_marks())
@@ -85,7 +88,7 @@ def _listing(folder: Folder | None) -> Allowed:
 
 
 def profiles() -> list[str]:
-    # Takes long to import, and local files do without.
+    # Imported late: it takes long, and local files do not need it.
     from shardcore.sources.remote.s3 import profiles as named
 
     return named()
@@ -95,6 +98,8 @@ SIGNS = {True: "✔", False: "✖", None: "·"}
 
 
 class AddressDialog(QDialog):
+    """Dialog for an address and its connection options; `chosen` carries the `OpenRequest`."""
+
     chosen = Signal(object)
 
     def __init__(
@@ -158,7 +163,7 @@ class AddressDialog(QDialog):
         self.region.setPlaceholderText(self.tr("Detected automatically"))
         self.path_style.setChecked(options is not None and options.addressing == "path")
         self.pays.setChecked(options is not None and options.requester_pays)
-        self.pays.setToolTip(self.tr("The bucket's owner requires it"))
+        self.pays.setToolTip(self.tr("Required by the owners of some buckets"))
         self.allowed.setObjectName("allowed")
         for label in (self.understood, self.allowed):
             label.setWordWrap(True)
@@ -179,7 +184,7 @@ class AddressDialog(QDialog):
         form.add("", self.path_style)
         form.add("", self.pays)
         form.add(self.tr("Permissions"), self.allowed)
-        # On a small screen the fields scroll, and the buttons stay.
+        # On a small screen the fields scroll; the buttons stay visible.
         scroll = self._scroll = QScrollArea(self)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setWidgetResizable(True)
@@ -203,7 +208,7 @@ class AddressDialog(QDialog):
     @staticmethod
     def _say(label: QLabel, text: str) -> None:
         label.setText(shown_lines(text))
-        # A form gives a text that wraps the height of two lines.
+        # A form layout reserves two lines for wrapping text.
         label.setMaximumHeight(max(label.heightForWidth(480), 0))
 
     def _permit(self, text: str) -> None:
@@ -228,6 +233,7 @@ class AddressDialog(QDialog):
 
     @property
     def uri(self) -> str:
+        """Address with its hidden signature; for a Neuroglancer link the address of the chosen layer."""
         return self.layer.currentData() if self.layer.count() else self._typed
 
     @property
@@ -259,6 +265,7 @@ class AddressDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
+        """Request from the fields; connection options only for addresses in a store."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
@@ -271,7 +278,7 @@ class AddressDialog(QDialog):
             problem = self._no_address()
         signed = parsed is not None and in_store(parsed)
         for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
-            # Web servers are asked as they are: there is nothing to choose.
+            # Web servers need no options.
             self._form.setRowVisible(part, signed or parsed is None)
         if signed and not problem:
             try:
@@ -324,6 +331,7 @@ class AddressDialog(QDialog):
         return [usual, *used, *known]
 
     def _fill_way(self, parsed: Address | None) -> None:
+        """Fill in the saved options of the bucket, or those of the last bucket, until the user chooses others."""
         written = self.uri.partition(":")[0].lower()
         place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
         if parsed is None or place == self._filled_for:
@@ -331,7 +339,7 @@ class AddressDialog(QDialog):
         self._filled_for, first = place, not self._filled_for
         known = self._connections.way_to(self.uri)
         if known is None and not self._endpoint_chosen:
-            # A new bucket is probably where the one before is; its name is sent nowhere before Open.
+            # A new bucket is probably in the store of the last one; its name is not sent before *Open*.
             known = self._connections.offered_way(self.uri) or RemoteOptions(region=parsed.region or None)
         if known is not None and not (first and self._request.remote is not None):
             self.endpoint.setEditText(known.endpoint_url or ENDPOINTS[0].name)

@@ -1,4 +1,4 @@
-"""The three ways to be somebody for a store: anonymous, a profile of the AWS configuration, keys."""
+"""Choice of the login for a store: anonymous, an AWS profile, or access keys."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class WhoChoice(QWidget):
+    """Radio buttons for the login, with the fields of the chosen one. The secret key is never stored."""
+
     changed = Signal()
 
     def __init__(self, options: RemoteOptions | None, parent: QWidget | None = None) -> None:

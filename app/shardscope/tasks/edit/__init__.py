@@ -1,1 +1,1 @@
-"""Changing files that are open: what may be changed, what would change, and changing it."""
+"""Editing of the open file: permission, preview, and the edit."""

@@ -1,4 +1,4 @@
-"""The actions that change the open file, and the sign that states whether it may be changed."""
+"""Actions that change the open file, and the status sign of the permission."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 ROOM = 9
-"""Pixels on both sides of the words of the sign."""
+"""Padding of the text in pixels at 100 %."""
 
 
 class EditActions(QObject):
+    """Menu actions for editing; `verbs` has them by verb and whether they revert it."""
+
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
         self._switch = switch
@@ -103,7 +105,7 @@ class EditActions(QObject):
         if standing.interrupted and not standing.interrupted.kept:
             why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
         elif standing.interrupted:
-            # Putting back half of an edit is what the file needs, damaged or not.
+            # An interrupted edit can be undone even in a damaged file.
             why_not = ""
         elif standing.why_not:
             why_not = standing.why_not
@@ -113,12 +115,14 @@ class EditActions(QObject):
             why_not = self._switch.why_not
         in_place = any(not verb.beside for verb in standing.verbs)
         self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
-        # Ctrl+Z takes back first what was typed.
+        # Ctrl+Z undoes typing first.
         self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
         self.undo.setToolTip(tip(why_not or self.tr("Restores the bytes that the last edit changed")))
 
 
 class EditChip(QToolButton):
+    """Status sign that toggles the permission to edit; in a sandbox, a click emits `sandbox_wanted`."""
+
     sandbox_wanted = Signal()
 
     def __init__(self, switch: EditSwitch, actions: EditActions, parent: QWidget | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The dialog that shows what an edit changes before it is made. It is beside the bytes, which show it in place."""
+"""Dialog that previews an edit, placed beside the bytes, which show the changes in place."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from shardscope.widgets.tick_box import TickBox
 Roles = Qt.ItemDataRole
 
 SHORT, NARROW = 6, 3
-"""Bytes of old and new that are stored in a row, with much room and with little."""
+"""Old and new bytes shown per row, in a wide and in a narrow dialog."""
 LONG = 64
-"""Bytes of them in the tooltip."""
+"""Old and new bytes in the tooltip."""
 
 
 class ChangeModel(TableModel):
@@ -79,7 +79,7 @@ class ChangeModel(TableModel):
 
 def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     if row.is_text:
-        # As long as the same bytes in hex.
+        # As many characters as the same bytes in hex.
         text = " ".join(data.decode("utf-8", "replace").split())
         return cut_end(text, 3 * most)
     more = " …" if size > min(len(data), most) else ""
@@ -89,12 +89,19 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
 TYPING_MILLISECONDS = 250
 
 NARROW_SHEET = 540
-"""In less width the list has fewer bytes, and where a change stops is stored in the bytes alone."""
+"""Width in pixels at 100 % below which rows show fewer bytes."""
 LEAST = 400
-"""The smallest width in which all of a change can be read."""
+"""Least width in pixels in which a row can be read."""
 
 
 class EditDialog(QDialog):
+    """Preview and confirmation of an edit.
+
+    - `asked()`: the input has changed, compute the changes again
+    - `side_chosen(new)`: show the new or the old bytes
+    - `wanted(keep)`: run the edit; `keep` writes an undo file
+    """
+
     asked = Signal()
     row_chosen = Signal(object)
     side_chosen = Signal(bool)
@@ -233,7 +240,7 @@ class EditDialog(QDialog):
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
         label = QLabel(words, self)
         label.setBuddy(line)
-        # Where there is little room the dialog scrolls; lines are not squeezed before it does.
+        # Keep the height of the fields: a small dialog scrolls instead of squeezing them.
         line.ensurePolished()
         line.setMinimumHeight(line.sizeHint().height())
         number = form.rowCount() if form.count() else 0
@@ -372,6 +379,8 @@ class EditDialog(QDialog):
 
 
 class _ChangesTable(QTableView):
+    """Table that takes the remaining height; below `LEAST` pixels the whole dialog scrolls."""
+
     LEAST = 90
 
     def sizeHint(self) -> QSize:

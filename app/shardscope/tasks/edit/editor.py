@@ -1,4 +1,4 @@
-"""Edits of the open file as people make them: the dialog, the job, and what became of it."""
+"""Edits of the open file: dialog, job, result."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ class News:
 
 
 class Editor(QObject):
+    """Shows edit dialogs and runs the edits in jobs; `now` returns the time for the journal, ISO 8601 in UTC."""
+
     opened = Signal(object)
-    """The `EditDialog` that was opened."""
     proposed = Signal(object)
-    """`Proposed` bytes to show, or None."""
+    """Carries the `Proposed` bytes to show, or None."""
     place_wanted = Signal(object)
-    """The `Span` that is to be seen."""
+    """Carries the `Span` to scroll to."""
     reloading = Signal()
-    """The file was changed and is about to be opened again."""
+    """The file was changed and is about to be reopened."""
     reloaded = Signal()
-    """It was."""
     news = Signal(object)
-    """The `News`."""
 
     def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
         super().__init__(window)
@@ -79,6 +78,7 @@ class Editor(QObject):
     # --- asking ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
+        """Show the dialog of a verb, by default for the selected rows; None if the file cannot be changed."""
         if self._session.shard is None or self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
@@ -113,6 +113,7 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
+        """Show the dialog that writes typed bytes; checksums in the file are not updated."""
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
         sheet = self._sheet(
@@ -156,6 +157,7 @@ class Editor(QObject):
         return sheet
 
     def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
+
         def take(found: tuple[EditRequest | None, Proposal]) -> None:
             if self.sheet is not sheet:
                 return
@@ -221,7 +223,7 @@ class Editor(QObject):
             if (job := self._session.jobs.newest(("propose", self))) is not None:
                 job.cancel()
             self.proposed.emit(None)
-            # Not every desktop gives the keyboard back to the window by itself.
+            # Some desktops do not return the keyboard to the window.
             self._window.activateWindow()
 
     # --- doing ---
@@ -244,6 +246,7 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
+        """Undo the last edit in a job and reopen the file; finishes an interrupted edit without old bytes instead."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
@@ -255,6 +258,7 @@ class Editor(QObject):
         return News(self.tr("{0} restored to its state before the edit").format(name))
 
     def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
+        """Change the file in a lasting job, then reopen it; `stops`: cancelling leaves the file unchanged."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.hold_watch(held=True)
 
@@ -269,7 +273,7 @@ class Editor(QObject):
                 session.say(self._after.text, failed=self._after.bad)
                 self._after = None
             elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
-                # Nothing was written, or nothing is open that could be shown again.
+                # Nothing was written, or no file is open that could be reopened.
                 session.hold_watch(held=False)
                 self._tell()
             else:
@@ -288,7 +292,7 @@ class Editor(QObject):
 
     def _opened(self, _: Shard) -> None:
         if self._after is not None:
-            # After all others heard of it, and what was selected is selected again.
+            # After all slots of `opened`, and after the selection is restored.
             QTimer.singleShot(0, self, self._reloaded)
 
     def _reloaded(self) -> None:
@@ -299,6 +303,8 @@ class Editor(QObject):
             self._verify(news)
 
     def _verify(self, news: News) -> None:
+        """Verify the index in a job after an edit; only errors are shown."""
+
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
@@ -323,6 +329,7 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
+    """Return the distinct keys of some rows, and the number of rows without a key."""
     found: dict[str, None] = {}
     left_out = 0
     for piece in rows.pieces():

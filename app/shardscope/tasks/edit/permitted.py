@@ -1,4 +1,4 @@
-"""Permitted edits of the open file, or the reason why there are none. No Qt here; it reads folders."""
+"""Permitted edits of the open file, or the reason why there are none. No Qt here; accesses the disk."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ from shardcore.writing.undo_chain import earlier_journals, journal_of
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
+    """Permission to change the open file.
+
+    Attributes:
+        why_not: Reason why nothing may be changed; empty if it may.
+        journal: Whether an undo file exists.
+        interrupted: Journal of an interrupted edit, or None.
+    """
+
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
     journal: bool = False
@@ -30,6 +38,7 @@ class EditPermission:
 
 
 def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
+    """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
     why_not = _why_not(shard, uri, verbs, kept)
@@ -41,10 +50,11 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermiss
 
 
 def journal_to_mend(path: Path) -> Journal | None:
+    """Return the journal of an interrupted edit; None if there is none or it is invalid."""
     try:
         return interrupted_edit(path)
     except ShardError:
-        # Nothing is recommended that was not checked: an edit is refused with the reason.
+        # Do not offer an invalid journal; an edit is then refused with the reason.
         return None
 
 
@@ -56,7 +66,7 @@ def _declared(shard: Shard) -> Format | None:
     try:
         return format_of(shard.format)
     except ShardError:
-        # What is left of a file that no format knows.
+        # A damaged file without a known format.
         return None
 
 

@@ -1,4 +1,4 @@
-"""Proposal of an edit, computed before a byte is written; and the edit itself. No Qt here: it runs in jobs."""
+"""Preview of an edit, and the edit itself; called in jobs. No Qt here."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
 SHOWN = 64
-"""Bytes of a change that the list has at most."""
+"""Most old and new bytes per row."""
 
 KEPT = 1 << 20
-"""New bytes that come in a stream and are kept to be shown, of all changes together."""
+"""Most streamed new bytes that are kept for the preview, over all changes."""
 
 MOST_LINES = 2_000
-"""Lines that are compared one by one; of more it is only said where they begin and end to differ."""
+"""Most lines that are compared one by one; of more, only the range that differs is shown."""
 
 WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
-"""Typed bytes are written by the window alone: no format declares it."""
+"""Verb for typed bytes; formats do not declare it."""
 
 Make = Callable[[bool, Progress], None]
-"""Makes the edit: whether the old bytes are kept, and progress."""
+"""Function that runs an edit: whether to keep the old bytes, and progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
+    """Requested edit; `now` is ISO 8601 in UTC, and `back` reverts the verb."""
+
     verb: Verb
     keys: Sequence[str] = ()
     paths: tuple[Path, ...] = ()
@@ -54,6 +56,14 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
+    """One change, as a row of the preview.
+
+    Attributes:
+        source: Source that contains it; None if no source can show it.
+        old_start: Offset in the old bytes; differs from `start` after insertions and deletions.
+        old: At most `SHOWN` of the `old_size` old bytes; `new` likewise.
+    """
+
     source: str | None
     what: str
     start: int
@@ -68,6 +78,14 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Proposal:
+    """Changes of an edit; sizes are those of the file in bytes.
+
+    Attributes:
+        name: File that changes; empty if several do.
+        proposed: Changes by source, for the bytes view.
+        kept: Consequences without and with an undo file; empty if there is no choice.
+    """
+
     what: str
     rows: tuple[ChangeRow, ...]
     name: str
@@ -94,7 +112,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    # Not while another process edits it: half of another edit would be shown, and refused later.
+    """Compute an edit; a local file is locked meanwhile, so that no half-done edit of another process is read."""
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = compute_edit(
             asked.verb,
@@ -113,6 +131,7 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
+    """Compute the edit that writes typed bytes; raises `UsageError` if no byte changes."""
     source = shard.source
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
@@ -137,6 +156,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
+    """Undo the last edit; finish an interrupted one without old bytes. Cannot be cancelled."""
     with stopped_by(_go_on), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
@@ -146,6 +166,7 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
+    """Run an edit; one without undo file cannot be cancelled."""
     if not keep:
         with stopped_by(_go_on):
             apply(edit, journal=False, progress=_telling(progress))
@@ -154,12 +175,13 @@ def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
 
 
 def _go_on() -> None:
-    """Nothing stops what must come to its end."""
+    """Ignore cancellation."""
 
 
 def _telling(progress: Progress) -> Progress:
+
     def tell(done: int, total: int) -> None:
-        # Whoever wants to stop it waits for the end.
+        # Cancellation takes effect after the edit.
         with contextlib.suppress(Cancelled):
             progress(done, total)
 
@@ -250,6 +272,7 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
 
 
 def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield `SequenceMatcher` opcodes; skips equal lines at both ends, and compares at most `MOST_LINES`."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     most = min(len(old), len(new)) - first
     ends = zip(reversed(old), reversed(new), strict=False)

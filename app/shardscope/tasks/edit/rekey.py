@@ -1,4 +1,4 @@
-"""Writing what is open again, under another key: a dialog with the options of the format, a job, and the new file."""
+"""Writing a copy of the open shard with another HMAC key or expiry: dialog and job."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RekeyDialog(QDialog):
         self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
 
     def _choose(self) -> None:
-        # The library says itself that a file exists, and leaves it as it is.
+        # No confirmation here: the library refuses to replace an existing file.
         ask_target(self, self.tr("New file"), self.target.setText, name=self.target.text(), confirms=False)
 
 

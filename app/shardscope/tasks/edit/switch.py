@@ -1,4 +1,4 @@
-"""Switch that permits changes of the open file: off at every open."""
+"""Permission to change the open file; off whenever a file is opened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.writing.undo import Journal
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
@@ -18,6 +18,11 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
+    """Permission to change the open file; `standing` has the possible edits, looked up by a job.
+
+    `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
+    """
+
     changed = Signal()
     interrupted = Signal(object, object)
 
@@ -38,10 +43,12 @@ class EditSwitch(QObject):
             self.changed.emit()
 
     def stay(self) -> None:
+        """Keep the permission over the next opening; call it before a reload after an edit."""
         self._stays = self.allowed
 
     @property
     def why_not(self) -> str:
+        """Reason why nothing can be changed now, with advice; empty if it can."""
         if self.standing.why_not:
             return self.standing.why_not
         if not self.allowed:
@@ -68,7 +75,7 @@ class EditSwitch(QObject):
             self.standing = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
             self.changed.emit()
 
-        kept = [one.path.absolute() for one in assets.samples()]
+        kept = [one.path.absolute() for one in resources.samples()]
         self._session.ask(
             lambda shard, _: standing(shard, uri, kept),
             take,
@@ -88,6 +95,7 @@ class EditSwitch(QObject):
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
+        """Drop the permission, and look for an interrupted edit: it may be why the file cannot be opened."""
         self._stays = False
         uri = failure.request.uri
 

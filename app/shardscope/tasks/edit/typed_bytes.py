@@ -1,4 +1,4 @@
-"""Bytes typed over those of a file that may be changed: shown in place, and written by an edit with its undo file."""
+"""Bytes typed over those of a file: shown in place, written by an edit with an undo file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from shardscope.session.session import Session
 from shardscope.tasks.edit.switch import EditSwitch
 
 SOON_MILLISECONDS = 300
-"""Views read the typed bytes when nothing was typed for so long."""
+"""Pause in typing after which the views read the typed bytes."""
 
 
 class TypedBytes(QObject):
+    """Typed bytes in memory, until they are written or discarded; the next change to redo is last in `undone`."""
+
     changed = Signal()
     place_wanted = Signal(object)
-    """The offset of what was undone or redone."""
+    """Carries the offset of what was undone or redone."""
 
     def __init__(self, session: Session, switch: EditSwitch, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -93,14 +95,14 @@ class TypedBytes(QObject):
         if not changes or shard is None or shard.source is None:
             self._session.show_typed(None)
             return
-        # What is typed may be the bytes by which the format is recognised.
+        # Keep the format: the typed bytes may be those by which it is detected.
         request = replace(self._session.request.broken(changes, shard.source.identity), format=shard.format)
 
         def work(job: Job) -> Shard:
             found = request.open(job.progress)
             try:
                 if shard.loaded:
-                    # Of an index that is damaged now, the views show what is left.
+                    # If the typed bytes damage the index, the views show the rest.
                     with suppress(ShardError):
                         found.load_index(job.progress)
             except BaseException:
@@ -124,6 +126,7 @@ class TypedBytes(QObject):
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
+    """Merge overwritten ranges, later over earlier ones, for the bytes view; None without any."""
     found: list[tuple[int, bytes]] = []
     for change in changes:
         data = change.data or b""

@@ -1,1 +1,1 @@
-"""Extracting objects into files: dialog, job and result."""
+"""Extraction of objects into files: dialog, job, result."""

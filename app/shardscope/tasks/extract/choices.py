@@ -1,4 +1,4 @@
-"""Choices of the extraction dialog, and their options. No Qt here."""
+"""Choices of the extraction dialog, as saved in the settings. No Qt here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
 from shardscope.session.open_request import OpenRequest
 
 ASK = "ask"
-"""The policy for files that exist which looks beforehand and asks; the others are those of `Conflict`."""
+"""Policy of the dialog: look for existing files and ask; the others are those of `Conflict`."""
 
 POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
+    """Choices of the extraction dialog; with `skip_unused`, the manifest does not list unused slots."""
+
     folders: bool = True
     conflict: str = ASK
     guess_extension: bool = False
@@ -24,6 +26,7 @@ class Choices:
 
     @staticmethod
     def of(kept: dict[str, str]) -> Choices:
+        """Return saved choices; invalid values become the default."""
         usual = Choices()
         values: dict[str, bool | str] = {}
         for one in fields(Choices):
@@ -40,6 +43,7 @@ class Choices:
         }
 
     def options(self, *, deleted: bool = False, parts: str = AS_USUAL) -> ExtractOptions:
+        """Return the options for the library. `ASK` becomes an error on conflict: the dialog has checked before."""
         return ExtractOptions(
             folders=self.folders,
             conflict=Conflict.ERROR if self.conflict == ASK else Conflict(self.conflict),

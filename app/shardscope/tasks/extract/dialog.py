@@ -1,4 +1,4 @@
-"""The dialog that asks how objects become files; it knows at once how many, how large, and how they will be called."""
+"""Dialog that extracts objects; shows number, size and names of the files beforehand."""
 
 from __future__ import annotations
 
@@ -49,6 +49,12 @@ _POLICY_WORDS = {
 
 
 class ExtractDialog(QDialog):
+    """Dialog for target and options of an extraction; open it with `open()`.
+
+    - `changed`: the choices have changed; reply with `tell_outlook`
+    - `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`
+    """
+
     changed = Signal()
     wanted = Signal()
 
@@ -85,7 +91,7 @@ class ExtractDialog(QDialog):
         self.left_out.setText(" ")
         self.where = QComboBox(page)
         self.where.setEditable(True)
-        # Its completion takes the first Return while the path is selected.
+        # Completion would consume the first Return while the path is selected.
         self.where.setCompleter(None)  # type: ignore[arg-type]
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
@@ -227,11 +233,12 @@ class ExtractDialog(QDialog):
         try:
             return Path(self.where.currentText().strip()).expanduser().absolute()
         except RuntimeError:
-            # `~name` of nobody.
+            # `~name` of an unknown user.
             return Path(self.where.currentText().strip()).absolute()
 
     @property
     def asks(self) -> bool:
+        """True if existing files must be looked up before writing."""
         return self._answer is None and self.choices.conflict == ASK
 
     # --- what it is reported ---

@@ -1,4 +1,4 @@
-"""Extraction as people request it: the dialog, the job, and what became of it."""
+"""Extraction of objects: dialog, job, result."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Result:
 
     @property
     def rest(self) -> ExtractionRequest:
+        """Request for the objects that were not written; through another opening after a lost connection."""
         if self.found.stopped or self.found.cancelled:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
@@ -43,6 +44,8 @@ class Result:
 
 
 class ExtractTask(QObject):
+    """Shows the dialog and extracts in lasting jobs; `started` and `finished` carry a `Result`."""
+
     started = Signal(object)
     finished = Signal(object)
 
@@ -54,9 +57,10 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
+        """Show the dialog; `rows` of `Shard.objects`, or None for everything."""
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
-        # Objects of one file do not go among those of another unasked.
+        # Do not mix the objects of several files: each file has its own default folder.
         own = self._last.get(self.session.request.uri) or first_folder(self.session.request)
         folders = list(dict.fromkeys([own, *self._settings.folders]))
         sheet = ExtractDialog(Choices.of(self._settings.extraction), folders, self._window)
@@ -64,13 +68,14 @@ class ExtractTask(QObject):
         sheet.changed.connect(lambda: self._count(sheet, rows, open_))
         sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
         self.session.closed.connect(sheet.reject)
-        # Not every desktop gives the keyboard back to the window by itself.
+        # Some desktops do not return the keyboard to the window.
         sheet.finished.connect(lambda _: self._window.window().activateWindow())
         sheet.open()
         self._count(sheet, rows, open_)
         return sheet
 
     def start(self, wanted: ExtractionRequest) -> Job:
+        """Run an extraction in a lasting job, which continues when another file is opened."""
         found = ExtractionOutcome()
 
         def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
@@ -108,6 +113,7 @@ class ExtractTask(QObject):
         self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
+        """Extract the rest of a result in its tab; None if its shard is not open any more."""
         wanted = result.rest
         if not self.session.show_shard(wanted.shard) and not wanted.afresh:
             self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
@@ -118,7 +124,8 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        job.resume, job.note = None, self.tr("gone on with")
+        """Continue an interrupted extraction, once; existing files are skipped."""
+        job.resume, job.note = None, self.tr("resumed")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
 
@@ -189,17 +196,20 @@ class ExtractTask(QObject):
 
 
 def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
+    """Return the request with existing files skipped instead of refused."""
     if wanted.options.conflict is not Conflict.ERROR:
         return wanted
     return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
 
 
 class _Open:
+    """True while a dialog is open; `counted` is its last request with a preview."""
+
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True
         self.counted: ExtractionRequest | None = None
         sheet.finished.connect(self._close)
-        # A window that is closed takes its sheets along without finishing them.
+        # Closing the window deletes dialogs without `finished`.
         sheet.destroyed.connect(lambda _: self._close(0))
 
     def _close(self, _: int) -> None:

@@ -1,4 +1,4 @@
-"""The dialog that finds the files of a folder that hold a key, and opens them."""
+"""Dialog that finds the files of a folder that contain a key."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from shardscope.widgets.table_columns import ColumnRule
 from shardscope.widgets.table_model import TableModel
 
 MOST_HITS = 10_000
-"""Files that are listed."""
+"""Most files that are listed."""
 
 
 class KeyHitModel(TableModel):
@@ -83,10 +83,8 @@ class KeyHitModel(TableModel):
 
 class FindKeyDialog(QDialog):
     wanted = Signal(str, str)
-    """A key and a folder to search."""
     cancelled = Signal()
     chosen = Signal(object)
-    """The `KeyHit` to open."""
 
     def __init__(self, key: str, folders: list[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,7 +101,7 @@ class FindKeyDialog(QDialog):
         self.where.setObjectName("findKeyFolder")
         self.where.setAccessibleName(self.tr("Folder"))
         self.where.setEditable(True)
-        # Its completion takes the first Return while the path is selected.
+        # Completion would consume the first Return while the path is selected.
         self.where.setCompleter(None)  # type: ignore[arg-type]
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
@@ -123,7 +121,7 @@ class FindKeyDialog(QDialog):
         self.buttons = QDialogButtonBox(self)
         self.start = QPushButton(self.tr("&Find"), self)
         self.start.setObjectName("findKeyStart")
-        # Return on a row opens it: no button takes it besides.
+        # Return opens the current row, so no button may be the default.
         self.start.setAutoDefault(False)
         self.open_button = self.buttons.addButton(self.tr("&Open"), QDialogButtonBox.ButtonRole.ActionRole)
         self.open_button.setAutoDefault(False)
@@ -238,6 +236,8 @@ class FindKeyDialog(QDialog):
 
 
 class FindKeyTask(QObject):
+    """Shows the dialog and searches in a lasting job; hits are listed while it runs."""
+
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session
@@ -256,7 +256,7 @@ class FindKeyTask(QObject):
             dialog.chosen.connect(self._open)
             dialog.finished.connect(lambda _: self._closed())
             dialog.show()
-        # Not every desktop gives the keyboard to a new window by itself.
+        # Some desktops do not give the keyboard to a new window.
         self.dialog.raise_()
         self.dialog.activateWindow()
         return self.dialog
@@ -338,7 +338,7 @@ class FindKeyTask(QObject):
         self._session.tab_wanted.emit(OpenRequest(hit.path, remote=self._session.reach(hit.path)), span)
 
     def _cancel(self) -> None:
-        # The search does not belong to the document that is shown: a key of it would be found there alone.
+        # Keep the job itself, not a job key: keys are unique within a document, but the search belongs to none.
         if self._job is not None:
             self._job.cancel()
             self._job = None

@@ -1,1 +1,1 @@
-"""New shards: what is packed or converted, the plan, and the dialog that requests all of it."""
+"""New shards: packing and converting, with a plan beforehand."""

@@ -18,7 +18,7 @@ MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
 
 TELL_EVERY = 256
-"""Lines of a manifest between two words about how far it is."""
+"""Lines of a manifest between two progress reports."""
 
 
 class InputKind(Enum):
@@ -30,6 +30,8 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
+    """One input; `count` is its files, or the objects of a manifest, and `size` their bytes."""
+
     path: str
     kind: InputKind
     count: int = 0
@@ -65,6 +67,7 @@ class InputCount:
 
     @property
     def manifests(self) -> tuple[str, ...]:
+        """Manifests; only one can be packed."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
@@ -72,6 +75,7 @@ class InputCount:
         return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
 
     def problem(self, *, skip: bool = False) -> str:
+        """Return why the inputs cannot be packed, or empty; with `skip`, unreadable inputs do not count."""
         wrong = next((one for one in self.inputs if one.problem), None)
         if wrong is not None and not skip:
             return f"{wrong.path}: {wrong.problem}"
@@ -85,6 +89,7 @@ class InputCount:
 
 
 def count(paths: Iterable[str], progress: Progress) -> InputCount:
+    """Count the inputs; reads file sizes and manifests, so call it in a job."""
     found: list[Input] = []
     for path in paths:
         before = sum(one.count for one in found)
@@ -95,7 +100,7 @@ def count(paths: Iterable[str], progress: Progress) -> InputCount:
 def _looked_at(path: str, before: int, progress: Progress) -> Input:
     kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
     if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
-        return Input(path, InputKind.MISSING, problem="is not there")
+        return Input(path, InputKind.MISSING, problem="not found")
     if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
         return manifest
     files = size = 0
@@ -127,6 +132,7 @@ def _is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:
+    """Return a file as manifest; None if its beginning is not that of a manifest."""
     objects = size = 0
     try:
         manifest = ManifestReader(path, (), "")

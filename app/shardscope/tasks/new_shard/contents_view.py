@@ -1,4 +1,4 @@
-"""List of the inputs of a new shard, added by drop or by dialog."""
+"""List of the inputs of a new shard, filled by drop or dialog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields for the options of writing: their defaults are seen, and what is wrong with them is beside them."""
+"""Fields for the options of writing, with help and errors below each."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def writing_field(option: Option) -> OptionField:
         return PathField(option)
     field = field_for(option, None)
     if isinstance(field, TextField):
-        # What it means stands below.
+        # The help is below the field, so the placeholder is the default value.
         field.line.setPlaceholderText("" if option.default is None else str(option.default))
     return field
 
@@ -107,6 +107,7 @@ class OptionForm(QWidget):
 
     @property
     def values(self) -> dict[str, Any]:
+        """Values that differ from the default."""
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None and value != _default(self, name)}
 
@@ -115,6 +116,7 @@ class OptionForm(QWidget):
         return next((label.text() for label in self._wrong.values() if label.text()), "")
 
     def tell_wrong(self, name: str, why: str) -> bool:
+        """Show an error below a field until its value changes; return False if there is no such field."""
         if name not in self.fields:
             return False
         self._told = (name, why, self.fields[name].value())

@@ -1,4 +1,4 @@
-"""The form for a new shard: what, which format, where, how; and the plan of it, drawn before a byte is written."""
+"""Form for a new shard: contents, format, target, plan, options."""
 
 from __future__ import annotations
 
@@ -126,11 +126,13 @@ def pack_keys_text(writes: Writes) -> str:
 
 
 WIDE = 880
-"""From this width on, there are two columns."""
+"""Width in pixels at 100 % from which there are two columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
+    """Initial values of the form; `shard` is the one to convert, None for packing."""
+
     formats: Sequence[Format]
     format: str
     folder: str
@@ -140,6 +142,8 @@ class Start:
 
 
 class PackForm(QWidget):
+    """Form for all values of a new shard; `FormJobs` delivers counts, target and plan to it."""
+
     contents_changed = Signal()
     changed = Signal()
     exact_wanted = Signal()
@@ -286,6 +290,7 @@ class PackForm(QWidget):
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """Local paths that are read, which must not be replaced."""
         if self.contents is not None:
             return self.contents.paths
         uri = self.start.request.uri if self.start.request is not None else ""
@@ -318,6 +323,7 @@ class PackForm(QWidget):
         self.refresh()
 
     def tell_refused(self, why: str, option: str, *, final: bool) -> None:
+        """Show why there is no plan, with the invalid option; `final`: writing would certainly fail."""
         if not (option and self.options.tell_wrong(option, why)):
             self._refused, self._final = why, final
         self.plan.show_none(self.tr("No plan: see the message below"))

@@ -22,15 +22,17 @@ T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
 
 SOON_MILLISECONDS = 250
-"""The plan is created when nothing has changed for as long."""
+"""Pause in changes after which the plan is computed."""
 
 LOOK_MILLISECONDS = 100
 
 AUTO_EXACT = 16 << 20
-"""Contents up to so many bytes are read at once, for an exact plan."""
+"""Largest content, in bytes, that is read without a request to compute an exact plan."""
 
 
 class FormJobs(QObject):
+    """Jobs of one form; results are not delivered after `stop`."""
+
     def __init__(self, form: PackForm, jobs: Jobs) -> None:
         super().__init__(form)
         self._form = form
@@ -59,7 +61,7 @@ class FormJobs(QObject):
 
     def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
         def done(result: T | None, error: BaseException | None) -> None:
-            # One that was cancelled may have failed before it knew: that is about what was requested before.
+            # A cancelled job may fail before it notices; its error belongs to an older request.
             if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
                 take(result, error)
 
@@ -138,7 +140,7 @@ class FormJobs(QObject):
     def _refuse(self, error: BaseException | None) -> None:
         cause = error.error if isinstance(error, Refused) else error
         option = error.option if isinstance(error, Refused) else ""
-        # What cannot be read may be readable when somebody tries.
+        # Unreadable input may become readable, so it does not disable *Write*.
         self._form.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
 
     # --- how far ---
@@ -160,6 +162,7 @@ def _planning_text(job: Job) -> str:
 
 
 def _alike(one: NewShardJob, other: NewShardJob) -> bool:
+    """Return whether two jobs have the same plan, apart from the target name."""
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):

@@ -1,4 +1,4 @@
-"""The formats that can be written: what each is for, and what it cannot."""
+"""List of the formats that can be written, with purpose and limits of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT_ROLE = int(Qt.ItemDataRole.UserRole)
 _PAD = 8
 _GAP = 1
 _SIGN = 26
-"""Pixels before the words, for the sign of what is chosen."""
+"""Indentation of the text in pixels, for the radio button."""
 _WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
@@ -66,7 +66,7 @@ class _FormatRows(QStyledItemDelegate):
             painter.setPen(tone)
             painter.drawText(QRect(left, top, room, height), _WRAP, text)
             if top == option.rect.top() + _PAD:
-                # What messages and the command line call it.
+                # The name used in messages and on the command line.
                 after = left + painter.fontMetrics().horizontalAdvance(text) + 10
                 painter.setFont(option.font)
                 painter.setPen(colours.muted)
@@ -112,6 +112,7 @@ class FormatList(QListView):
         return [self._model.item(row).data(FORMAT_ROLE).name for row in range(self._model.rowCount())]
 
     def choose(self, name: str) -> None:
+        """Select a format by name; unknown names select the first."""
         names = self.names
         self.setCurrentIndex(self._model.index(names.index(name) if name in names else 0, 0))
 

@@ -1,4 +1,4 @@
-"""New shards as people request them: the dialog, the job that writes, and what came out."""
+"""Dialog and job for new shards, and their opening afterwards."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ from shardscope.tasks.new_shard.result_page import ResultPage, WritingPage, resu
 from shardscope.widgets import fonts
 
 FULL = QSize(1240, 790)
-"""The size of the dialog where the window is larger than that."""
+"""Size of the dialog in pixels, limited to the window."""
 
 SMALL_PAGE = QSize(580, 190)
-"""The size while it is written."""
+"""Size of the progress page in pixels at 100 %."""
 
 RESULT_PAGE = QSize(640, 360)
-"""The size where there is something to read afterwards."""
+"""Size of the result page in pixels at 100 %."""
 
 
 class NewShardDialog(QDialog):
+    """Dialog with the pages form, progress and result; reply to `write_wanted` with `begin_writing`."""
+
     write_wanted = Signal()
 
     def __init__(self, start: Start, parent: QWidget | None = None) -> None:
@@ -77,6 +79,7 @@ class NewShardDialog(QDialog):
         self.writing.hide_button.setFocus()
 
     def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
+        """Show the result, or close the dialog if there is nothing to read (`stay` False)."""
         if not stay:
             self.accept()
             return
@@ -89,6 +92,7 @@ class NewShardDialog(QDialog):
         return self.pages.currentWidget() is self.outcome
 
     def leave_form(self) -> None:
+        """Close the dialog if it shows the form, because its shard was closed; writing continues."""
         if self.pages.currentIndex() == 0:
             self.reject()
 
@@ -127,6 +131,8 @@ def dropped_paths(event: QDropEvent) -> list[str]:
 
 
 class NewShards(QObject):
+    """Packs and converts: shows the dialog, writes in a lasting job, verifies and opens the result."""
+
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -144,7 +150,7 @@ class NewShards(QObject):
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
         self._to_tell = ("", "")
-        # What a sandbox changed is in no file.
+        # Changes of a sandbox are in no file that could be converted.
         session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
         session.opened.connect(lambda _: self._opened())
         session.closed.connect(lambda: self.convert.setEnabled(False))
@@ -164,7 +170,7 @@ class NewShards(QObject):
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
-        # The first time all formats are imported.
+        # In a job: the first call imports all formats.
         return self._session.jobs.submit(
             lambda _: all_formats(), key=("formats", self), priority=JobPriority.SCREEN, done=done
         )
@@ -181,9 +187,9 @@ class NewShards(QObject):
         sheet.finished.connect(lambda _: desk.stop())
         sheet.write_wanted.connect(lambda: self._write(sheet, desk))
         if shard is not None:
-            # Of a shard that is closed nothing can be planned; one that is written goes on.
+            # A closed shard cannot be planned; writing continues.
             self._session.closed.connect(sheet.leave_form)
-        # Not every desktop gives the keyboard back to the window by itself.
+        # Some desktops do not return the keyboard to the window.
         sheet.finished.connect(lambda _: self._window.window().activateWindow())
         sheet.open()
 
@@ -248,6 +254,7 @@ class NewShards(QObject):
 
 
 def _named_format(target: NewShardTarget) -> str | None:
+    """Return the format for opening the result; None if it is detected from the bytes."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 

@@ -1,4 +1,4 @@
-"""A plan as a Qt tree model: files, and the sections of each. A row is not a Python object."""
+"""Tree model of a plan: files with their sections. Rows are not Python objects."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from shardscope.widgets.plain_text import tip
 Index = QModelIndex | QPersistentModelIndex
 
 SECTION_ROLE = int(Qt.ItemDataRole.UserRole)
-"""The `SectionRole` of a row that is a section, or None."""
+"""Role for the `SectionRole` of a section; None for files."""
 
 NAME, OBJECTS, SIZE, OFFSET = range(4)
 COLUMNS = ("Name", "Objects", "Size", "Offset")
 
 ABOUT = "≈ "
-"""Before numbers that are estimates."""
+"""Prefix of estimates."""
 
 
 class PlanModel(QAbstractItemModel):
+    """Files of a plan with their sections. The internal id is 0 for a file, and 1 + index of the file for a section."""
+
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._planned: Planned | None = None
@@ -48,6 +50,7 @@ class PlanModel(QAbstractItemModel):
         return file.name
 
     def file_number(self, index: Index) -> int:
+        """Return the file index of a row that is a file or section; -1 for an invalid index."""
         if not index.isValid():
             return -1
         return index.internalId() - 1 if index.internalId() else index.row()

@@ -1,4 +1,4 @@
-"""One planned file as a strip of its sections, as the overview will draw it once the file is there."""
+"""Strip of the sections of a planned file, as in the overview."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ class PlanStrip(QWidget):
         return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
+        """Return the index of the section at an x in pixels; -1 without sections."""
         if not self._sections:
             return -1
         return self._sections.index(self._scale.section_at(x - _SIDE))

@@ -1,4 +1,4 @@
-"""The plan, drawn before a byte is written: how large, what is in it, and where everything will be."""
+"""View of a plan: size, contents and positions of everything, before a byte is written."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ from shardscope.widgets.strip_paint import paint_swatch
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
-"""Digits of a column: of a number, and of how many objects of each kind."""
+"""Width of a column in digits: for a number, and for counts by kind."""
 
 _MOST_SHARE = 10
-"""Largest overhead that is shown as a share, as a multiple of the content."""
+"""Largest overhead shown as a percentage, as a multiple of the content."""
 
 _ROWS = 8
-"""Rows of the tree that are seen at once."""
 
 
 class _SectionRows(QStyledItemDelegate):
@@ -165,7 +164,7 @@ class PlanView(QWidget):
         self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self.notes.setVisible(bool(planned.notes))
         if plan.files:
-            # A shard is what people came for, and not what lies beside it.
+            # Select the largest shard, not a file beside it.
             sizes = [(bool(len(file.objects)), file.size) for file in plan.files]
             largest = sizes.index(max(sizes))
             self.tree.expand(self.model.index_of(largest))
@@ -203,6 +202,7 @@ def headline_text(plan: Plan, name: str) -> str:
 
 
 def summary_text(planned: Planned) -> str:
+    """Return `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
     plan = planned.plan
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]

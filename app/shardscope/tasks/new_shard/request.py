@@ -1,4 +1,4 @@
-"""Request for a new shard: target, format and options; the library plans and writes it. No Qt here."""
+"""Request for a new shard, which the library plans and writes. No Qt here."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
 TOLD_FILES = 1_000
-"""Files whose objects are reported by their kinds."""
+"""Most files for which objects are counted by kind."""
 
 REPORT = ".report.json"
 
 _WRITING = 800
 _WHOLE = 1_000
-"""Of so many parts of the work, writing has `_WRITING`; the rest is verifying."""
+"""Progress units of the job: `_WRITING` for writing, the rest for verifying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class NewShardTarget:
 
     @property
     def out(self) -> str:
+        """Target for the library: folders end with a separator."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
@@ -47,6 +48,14 @@ class NewShardTarget:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
+    """A plan with its notes.
+
+    Attributes:
+        objects: Number of objects, without parts of other objects.
+        kinds: Objects by kind as text, by file index; only files with several kinds.
+        losses: The notes that are losses.
+    """
+
     plan: Plan
     name: str
     objects: int
@@ -56,6 +65,8 @@ class Planned:
 
 
 class Refused(Exception):
+    """The plan failed; `option` is the option with the invalid value, or empty."""
+
     def __init__(self, error: ShardError, option: str = "") -> None:
         super().__init__(error.message)
         self.error = error
@@ -63,6 +74,8 @@ class Refused(Exception):
 
 
 class JobStage:
+    """Stage of a writing job: set by its thread, read by the GUI thread. `total` is 0 while unknown."""
+
     def __init__(self) -> None:
         self.verifying = False
         self.done = 0
@@ -85,6 +98,8 @@ class JobStage:
 
 @dataclass(frozen=True, slots=True)
 class NewShardJob(ABC):
+    """Planning and writing of a new shard; `count` is the number of objects, 0 if unknown."""
+
     target: NewShardTarget
     count: int = 0
 
@@ -92,9 +107,10 @@ class NewShardJob(ABC):
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
     ) -> Packed:
-        """Has the library do it."""
+        """Call the library; with `unread`, a plan is estimated without reading contents."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
+        """Return the plan, with `unread` estimated from sizes; raises `Refused` if it cannot be written like this."""
         added = 0
 
         def tell(done: int, total: int) -> None:
@@ -108,7 +124,7 @@ class NewShardJob(ABC):
             raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
         plan = found.plan or Plan(())
         kinds = {number: text for number, file in enumerate(plan.files[:TOLD_FILES]) if (text := _kinds_text(file))}
-        # Files that hold parts of objects may hold an object twice: in an index, and in a copy of it.
+        # Files with inner objects may contain an object twice (index and copy), so count those that were added.
         parted = any(file.objects.inner_kinds for file in plan.files)
         objects = added if parted else sum(len(file.objects) for file in plan.files)
         losses = tuple(loss.text for loss in found.losses)
@@ -124,6 +140,7 @@ class NewShardJob(ABC):
         )
 
     def _wrong_option(self) -> str:
+        """Return the option whose removal makes the options valid; empty if there is none."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""
@@ -192,6 +209,7 @@ def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
 
 
 def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
+    """Return whether the format accepts these options; writes nothing."""
     try:
         create(None, format=target.format, folder=target.folder, plan=True, **options).abort()
     except UsageError:

@@ -1,4 +1,4 @@
-"""Pages of the dialog after *Write* was pressed: how far it is, and what came out."""
+"""Pages for the progress and the result of writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_TOLD = 200
-"""Files, notes and findings that are listed; the docks have the others."""
+"""Most files, notes and findings that are listed."""
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 

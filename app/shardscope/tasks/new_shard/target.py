@@ -1,4 +1,4 @@
-"""Target of a new shard: suggested name and existing files. No Qt here."""
+"""Target of a new shard: suggested name, existing files. No Qt here; accesses the disk."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.new_shard.request import NewShardTarget
 
 MOST_LISTED = 100_000
-"""Entries of a folder that are looked at."""
+"""Most entries of a folder that are counted."""
 
 
 class TargetStatus(Enum):
     FREE = "free"
     FILE = "file"
-    """A file, which would be replaced."""
+    """Existing file, which would be replaced."""
     FOLDER = "folder"
-    """A folder, into which several files are to go."""
+    """Existing folder for a target of several files."""
     NOT_A_FILE = "not a file"
-    """A folder, where a file is to go."""
+    """Existing folder where a file is to be written."""
     NOT_A_FOLDER = "not a folder"
-    """A file, where a folder is to go."""
+    """Existing file where a folder is to be written."""
     NO_PLACE = "no place"
-    """The folder that it is to lie in is not there."""
+    """The parent folder does not exist."""
     INPUT = "input"
-    """Path to read."""
+    """The target is one of the inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPlace:
+    """Present content of a target; `shards` counts shards of the format in a folder."""
+
     standing: TargetStatus
     shards: int = 0
 
 
 def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
+    """Check a target, in a job; `members` are name patterns of the shards in a folder."""
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return TargetPlace(TargetStatus.NO_PLACE)
@@ -59,6 +62,7 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
+    """Return a default target beside the input, never the input itself; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()

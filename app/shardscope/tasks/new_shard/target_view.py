@@ -1,4 +1,4 @@
-"""Target of the new shard: a file or a folder, and its present content."""
+"""Fields for the target of a new shard: file or folder, and its present content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ WRONG = {
     TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
     TargetStatus.INPUT: "This is the input: choose another name.",
 }
-"""Reason why the target cannot be written."""
 
 
 class PlaceView(QWidget):
@@ -99,7 +98,7 @@ class PlaceView(QWidget):
         try:
             return Path(text).expanduser().absolute()
         except RuntimeError:
-            # `~name` of nobody.
+            # `~name` of an unknown user.
             return Path(text).absolute()
 
     @property
@@ -119,6 +118,7 @@ class PlaceView(QWidget):
         return self.tr(WRONG.get(self._place.standing, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
+        """Enable file and folder as the format allows; `folder`: the contents do not fit into a file of this format."""
         folder = folder or bool(self._chosen)
         self.blockSignals(True)
         self.one.setEnabled(writes.file)

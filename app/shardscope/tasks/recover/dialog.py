@@ -1,4 +1,4 @@
-"""The dialog that reports what is whole in a damaged file, and takes it out."""
+"""Dialog that lists the recoverable objects of a damaged file and extracts them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
-"""Things that are listed; the report in the folder has all of them."""
+"""Most objects that are listed; the report in the folder is complete."""
 
 _SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED: "✖", Condition.LOST: "▲"}
 _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
+    """List of recoverable objects; `wanted` requests extraction, `again` a new search."""
+
     wanted = Signal()
     again = Signal()
     place_chosen = Signal(object)
@@ -168,7 +170,6 @@ class RecoverDialog(QDialog):
 
 class RecoverTask(QObject):
     written = Signal(object)
-    """The `Salvage` whose files were written."""
 
     def __init__(self, session: Session, window: QWidget) -> None:
         super().__init__(window)
@@ -190,7 +191,7 @@ class RecoverTask(QObject):
         sheet.place_chosen.connect(self._session.select_span)
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.show()
-        # Not every desktop gives the keyboard to a new window by itself.
+        # Some desktops do not give the keyboard to a new window.
         sheet.raise_()
         sheet.activateWindow()
         sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -251,7 +252,7 @@ class RecoverTask(QObject):
     def _close(self) -> None:
         sheet = self.sheet
         if sheet is not None and self._session.switching and self._writing:
-            # Another tab is shown: what is being written goes on without the dialog.
+            # Another tab is shown: writing continues without the dialog.
             self.sheet = None
         if sheet is not None:
             sheet.reject()
@@ -268,7 +269,7 @@ def _empty_folder(chosen: Path, name: str) -> Path:
         if not any(chosen.iterdir()):
             return chosen
     except OSError:
-        # The job reports why.
+        # The job reports the reason.
         return chosen
     first = f"{Path(name).stem or 'objects'}-recovered"
     names = chain([first], (f"{first}-{number}" for number in count(2)))

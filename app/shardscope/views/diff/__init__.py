@@ -1,1 +1,1 @@
-"""Two shards compared, object by object and byte by byte."""
+"""Comparison of two shards, by objects and by bytes."""

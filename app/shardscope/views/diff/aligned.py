@@ -1,4 +1,4 @@
-"""Two files byte by byte: rows side by side, scrolled together, with strips that show where they differ."""
+"""Aligned bytes of two files: rows side by side with a common scroll bar, and overview strips of the differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
 from shardscope.session.words import offset_words, range_words
-from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
+from shardscope.views.diff.comparison_jobs import BytesSideBySide, DiffJobs
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout
@@ -38,25 +38,30 @@ from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
 AROUND = 64
-"""Rows that are read above and below those on the screen."""
+"""Rows loaded above and below the screen."""
 
 BUCKETS = 2000
-"""Parts of a file whose differences the strip shows."""
+"""Resolution of the strip: parts per file."""
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
-"""Bytes of a row: the most that fit."""
+"""Bytes per row; the largest that fits is used."""
 
 _MARGIN = 8.0
 _TICK = 7.0
 
 
 class AlignedState(QObject):
+    """State shared by both sides: loaded rows, current row and current difference.
+
+    `chosen` carries the `DiffRun` found by `step`, or None; `counted` follows when all bytes were compared.
+    """
+
     changed = Signal()
     chosen = Signal(object)
     counted = Signal()
     failed = Signal(object)
 
-    def __init__(self, desk: DiffDesk, bar: QScrollBar, parent: QObject) -> None:
+    def __init__(self, jobs: DiffJobs, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
         self.sides: BytesSideBySide | None = None
         self.bytes: ByteDiff | None = None
@@ -66,7 +71,7 @@ class AlignedState(QObject):
         self.error = ""
         self.counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self.visible = 1
-        self._desk = desk
+        self._jobs = jobs
         self._width = 16
         self.scroller = RowScroller(bar, self._moved)
 
@@ -90,9 +95,10 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self.counted.emit()
 
-        self._desk.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
+        self._jobs.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
+        """Set the bytes per row and the rows on the screen; keeps the current byte."""
         self.visible = max(visible, 1)
         if width != self._width:
             self._width = width
@@ -114,6 +120,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def offsets_at(self, row: int) -> tuple[int, int]:
+        """Return the offsets of a row on both sides; -1 where the row has no bytes or is not loaded."""
         shown = self.shown
         if shown is None or not shown.top <= row < shown.top + shown.offsets.shape[1]:
             return -1, -1
@@ -150,7 +157,7 @@ class AlignedState(QObject):
         def work(_: object, job: object) -> DiffRun | None:
             return aligned.next_run(start, back=back, progress=job.progress)  # type: ignore[attr-defined]
 
-        self._desk.ask(work, take, key="run", failed=self._fail)
+        self._jobs.ask(work, take, key="run", failed=self._fail)
 
     def _after(self) -> int:
         if self.run is None:
@@ -168,6 +175,7 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
+        """Load the rows on the screen and `AROUND` rows beyond, in a job; none beyond for remote files."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -175,7 +183,7 @@ class AlignedState(QObject):
         bottom = min(top + self.visible + 1, aligned.rows)
         if shown is not None and shown.top <= top and bottom <= shown.top + shown.offsets.shape[1]:
             return
-        around = 0 if self._desk.remote else AROUND
+        around = 0 if self._jobs.remote else AROUND
         first = max(top - around, 0)
         count = bottom + around - first
 
@@ -185,10 +193,12 @@ class AlignedState(QObject):
                 self.changed.emit()
                 self._ask()
 
-        self._desk.ask(lambda _, __: aligned.window(first, count), take, key="rows", failed=self._fail)
+        self._jobs.ask(lambda _, __: aligned.window(first, count), take, key="rows", failed=self._fail)
 
 
 class AlignedHexView(QWidget):
+    """Bytes of one side (0: left, 1: right)."""
+
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self.side = state, side
@@ -264,7 +274,7 @@ class AlignedHexView(QWidget):
         self._paint_grounds(painter, palette, offsets, there, differing)
         state = np.where(there, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], state))
-        # What differs is drawn twice, half a pixel apart: bold in any font, and of the same width.
+        # Draw differences twice, half a pixel apart: bold without changing the width.
         painter.translate(0.6, 0)
         bold = np.where(differing, CellState.LOADED, CellState.BLANK).astype(np.uint8)
         self._paint_bytes(painter, palette, self._cells(shown.data[self.side, part], bold))
@@ -392,6 +402,7 @@ class AlignedHexView(QWidget):
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the half-open ranges of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], differing, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""Tables of the comparison: objects that differ, header fields side by side, shards of data sets."""
+"""Table models of the comparison: objects, header fields, shards of data sets."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from shardcore.model.record import Value
 from shardcore.operations.diff_sides import KINDS
 from shardscope.session.jobs import Job
 from shardscope.session.words import offset_words
-from shardscope.views.diff.desk import ComparedPair, ShardPair
+from shardscope.views.diff.comparison_jobs import ComparedPair, ShardPair
 from shardscope.widgets.table_model import Index, TableModel
 
 I64 = NDArray[np.int64]
 
 PAGE = 256
-"""Rows whose keys are read at once."""
+"""Rows whose keys are loaded by one job."""
 
 MOST_PAGES = 64
 
@@ -36,7 +36,6 @@ SIGNS = {
     DiffKind.RENAMED: "→",
     DiffKind.UNREAD: "?",
 }
-"""Sign of each kind, so that it is not only a word."""
 
 
 class DiffColumn(IntEnum):
@@ -49,6 +48,8 @@ class DiffColumn(IntEnum):
 
 
 class DiffObjectModel(TableModel):
+    """Objects of a comparison; keys are loaded by page: `wanted` carries the page number and its objects."""
+
     titles = ("Change", "Key", "Size left", "Size right", "Offset left", "Offset right")
     numbers = frozenset({2, 3, 4, 5})
     things: I64 = np.zeros(0, np.int64)
@@ -68,6 +69,7 @@ class DiffObjectModel(TableModel):
         self.show_things(numbers)  # type: ignore[arg-type]
 
     def take_keys(self, numbers: I64, page: int, keys: list[str]) -> None:
+        """Store the keys of a page; ignored if other objects are shown meanwhile."""
         self._asked.discard(page)
         if self.things[page * PAGE : (page + 1) * PAGE].tolist() != numbers.tolist():
             return
@@ -105,6 +107,7 @@ class DiffObjectModel(TableModel):
 
 
 def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> list[str]:
+    """Return the keys of objects, `old → new` where they differ. Runs in a job."""
     sides: list[list[str]] = []
     for shard, rows in ((pair.first, compared.found.first[numbers]), (pair.second, compared.found.second[numbers])):
         texts = [""] * len(rows)
@@ -116,6 +119,7 @@ def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> li
 
 
 def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool, pair: ShardPair, job: Job) -> I64:
+    """Return object numbers sorted by a column. Runs in a job; the key column reads all keys."""
     if column == DiffColumn.KEY:
         texts: list[str] = []
         for at in range(0, len(numbers), 1 << 14):

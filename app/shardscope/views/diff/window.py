@@ -1,4 +1,4 @@
-"""*Diff with*: two shards side by side, their fields, their objects, and their bytes."""
+"""Window of *Diff with*: two shards with their fields, objects and bytes side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.session.words import grouped, range_words
 from shardscope.views.diff.aligned import AlignedHexView, AlignedState, DiffStrip
-from shardscope.views.diff.desk import BytesSideBySide, ComparedPair, DiffDesk
+from shardscope.views.diff.comparison_jobs import BytesSideBySide, ComparedPair, DiffJobs
 from shardscope.views.diff.tables import (
     SIGNS,
     DiffFieldModel,
@@ -61,12 +61,12 @@ _COMPARED = {
 
 class DiffWindow(QDialog):
     tab_wanted = Signal(object, object)
-    """See `Session.tab_wanted`."""
+    """An `OpenRequest` and the span to select, or None."""
 
     def __init__(self, jobs: Jobs, requests: tuple[OpenRequest, OpenRequest], parent: QWidget) -> None:
         super().__init__(parent)
-        self.desk = DiffDesk(jobs, requests)
-        self.desk.setParent(self)
+        self.jobs = DiffJobs(jobs, requests)
+        self.jobs.setParent(self)
         self.compared: ComparedPair | None = None
         self._number: int | None = None
         self.setObjectName("diffWindow")
@@ -75,7 +75,7 @@ class DiffWindow(QDialog):
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
         self.bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.bar.setObjectName("diffScroll")
-        self.state = AlignedState(self.desk, self.bar, self)
+        self.state = AlignedState(self.jobs, self.bar, self)
         self._make_tables()
         self._make_buttons()
         self._lay_out()
@@ -83,12 +83,13 @@ class DiffWindow(QDialog):
         self.resize(1360, 860)
 
     def begin(self) -> None:
-        self._run(contents=not self.desk.remote)
+        """Open and compare both shards in a job; contents are only read if both are local."""
+        self._run(contents=not self.jobs.remote)
 
     def _run(self, *, contents: bool) -> None:
         self._set_busy(True)
         self.say(self.tr("Comparing …"))
-        self.desk.begin(contents=contents)
+        self.jobs.begin(contents=contents)
 
     # --- making ---
 
@@ -149,7 +150,7 @@ class DiffWindow(QDialog):
         self.progress.setAccessibleName(self.tr("Progress"))
         self.progress.setTextVisible(False)
         self.progress.setMaximumWidth(160)
-        self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.desk.cancel)
+        self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.jobs.cancel)
         hint = self.tr("Reads all contents from the server")
         run = partial(self._run, contents=True)
         self.contents = self._button(self.tr("Compare &contents"), "diffContents", hint, run)
@@ -233,7 +234,7 @@ class DiffWindow(QDialog):
         self.strips = [DiffStrip(self.state, side, self) for side in (0, 1)]
         self.views = [AlignedHexView(self.state, side, self) for side in (0, 1)]
         self.titles, self.tabs = [], []
-        for side, request in enumerate(self.desk.requests):
+        for side, request in enumerate(self.jobs.requests):
             title, names = Elided(greedy=True, parent=self), ("diffTitleLeft", "diffTitleRight")
             title.setObjectName(names[side])
             title.tell(_titled(request))
@@ -257,10 +258,10 @@ class DiffWindow(QDialog):
         return below
 
     def _connect(self) -> None:
-        self.desk.compared.connect(self._take)
-        self.desk.failed.connect(self._failed)
-        self.desk.cancelled.connect(self._cancelled)
-        self.desk.progressed.connect(self._progressed)
+        self.jobs.compared.connect(self._take)
+        self.jobs.failed.connect(self._failed)
+        self.jobs.cancelled.connect(self._cancelled)
+        self.jobs.progressed.connect(self._progressed)
         self.objects.wanted.connect(self._ask_keys)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.table.horizontalHeader().sectionClicked.connect(lambda _: self._fill())
@@ -285,7 +286,7 @@ class DiffWindow(QDialog):
             chip.setVisible(bool(found.counts[kind]))
         self._fill()
         names = self._first_names(compared)
-        self._damage = compared.damage(request.name for request in self.desk.requests)
+        self._damage = compared.damage(request.name for request in self.jobs.requests)
         self.say(self._damage, error=True)
         if names is None and not self._damage:
             self.say(self.tr("No shard in common. Select an object to see its bytes."))
@@ -328,13 +329,13 @@ class DiffWindow(QDialog):
             self.objects.show_compared(compared, numbers)
             return
         work = partial(sorted_numbers, compared, numbers, column, down)
-        self.desk.ask(work, partial(self.objects.show_compared, compared), key="order", pool=Pool.CPU)
+        self.jobs.ask(work, partial(self.objects.show_compared, compared), key="order", pool=Pool.CPU)
 
     def _ask_keys(self, page: int, numbers: NDArray[np.int64]) -> None:
         compared = self.compared
         if compared is not None:
             take = partial(self.objects.take_keys, numbers, page)
-            self.desk.ask(partial(keys_of, compared, numbers), take, key=f"keys {page}")
+            self.jobs.ask(partial(keys_of, compared, numbers), take, key=f"keys {page}")
 
     def _row_chosen(self, now: QModelIndex, _: QModelIndex) -> None:
         if now.isValid() and self.compared is not None:
@@ -349,7 +350,7 @@ class DiffWindow(QDialog):
             columns = compared.columns[side]
             names.append(columns.members[int(columns.member[number])] if rows[number] >= 0 else "")
         if "" in names and names != ["", ""]:
-            # The other side does not have the object: its shard of the same name is shown, if there is one.
+            # One side does not have the object: show its shard of the same name, if any.
             name = names[0] or names[1]
             if not all(name in columns.members for columns in compared.columns):
                 self.say(self.tr("{0} exists on one side only").format(name))
@@ -364,11 +365,11 @@ class DiffWindow(QDialog):
     def _align(self, names: tuple[str, str]) -> None:
         compared = self.compared
         if compared is not None:
-            self.desk.align(compared.found, names, self._show_bytes)
+            self.jobs.align(compared.found, names, self._show_bytes)
 
     def _show_bytes(self, sides: BytesSideBySide) -> None:
         self.state.show_bytes(sides)
-        for title, request, name in zip(self.titles, self.desk.requests, sides.names, strict=True):
+        for title, request, name in zip(self.titles, self.jobs.requests, sides.names, strict=True):
             shown = _titled(request)
             title.tell(f"{shown} › {name}" if name else shown)
         if not sides.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
@@ -398,7 +399,7 @@ class DiffWindow(QDialog):
         if sides is not None and offset >= 0:
             start, stop = (run.first, run.second)[side] if run is not None else (offset, offset + 1)
             span = Span(sides.names[side], start, max(stop, start + 1))
-        self.tab_wanted.emit(self.desk.requests[side], span)
+        self.tab_wanted.emit(self.jobs.requests[side], span)
 
     # --- state ---
 
@@ -436,13 +437,13 @@ class DiffWindow(QDialog):
                 button.setEnabled(False)
 
     def done(self, result: int) -> None:
-        self.desk.stop()
-        self.desk.cancel()
+        self.jobs.stop()
+        self.jobs.cancel()
         super().done(result)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.desk.stop()
-        self.desk.cancel()
+        self.jobs.stop()
+        self.jobs.cancel()
         super().closeEvent(event)
 
 
@@ -453,7 +454,7 @@ def _titled(request: OpenRequest) -> str:
 
 class CompareShards(QObject):
     address_wanted = Signal()
-    """An address is to be requested; `compare` takes the answer."""
+    """Requests the dialog for an address, which calls `compare`."""
 
     def __init__(self, session: Session, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,1 +1,1 @@
-"""Findings of a verification, and hits of a search."""
+"""Findings of a verification, and results of a search."""

@@ -1,4 +1,4 @@
-"""Verification: three depths, and what was found."""
+"""Verification panel: depth buttons, state of the last run, findings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from shardscope.widgets.wrap_text import WrapText
 Index = QModelIndex | QPersistentModelIndex
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
-"""The letter of a severity; the word and the colour is beside it."""
 
 DEPTHS = {
     Depth.STRUCTURE: "Headers, footers and section layout",
@@ -123,6 +122,7 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
+        """At least as high as a button, so that nothing moves when the state takes one line."""
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)
@@ -175,7 +175,7 @@ class FindingsTable(QWidget):
         if key is not None:
             menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction(self.tr("&Copy sentence"), lambda: copy_text(finding.message))
+        menu.addAction(self.tr("&Copy message"), lambda: copy_text(finding.message))
         menu.addAction(self.tr("Copy c&ode"), lambda: copy_text(finding.code))
         if key is not None:
             menu.addAction(self.tr("Copy &key"), lambda: copy_text(key_text(key)))
@@ -210,7 +210,7 @@ class FindingsTable(QWidget):
 
     def _progress(self, job: Job) -> None:
         if job is self._job and job.total_amount > 0:
-            # Amounts may be bytes; a progress bar counts in 32 bits.
+            # Amounts may exceed the 32 bits of a progress bar.
             self.progress.setRange(0, 1000)
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 

@@ -1,4 +1,4 @@
-"""The list of what a search in the bytes found: where, as what, in which field. A row selects its bytes."""
+"""Results of a search in bytes: offset, encoding and field. Selecting a row selects its bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PATH = 2
 
 
 class HitModel(TableModel):
-    titles = ("Offset", "Found as", "Where")
+    titles = ("Offset", "Encoding", "Field")
     numbers = (0,)
 
     def __init__(self) -> None:
@@ -46,6 +46,7 @@ class HitModel(TableModel):
         self.show_things(range(len(hits)))
 
     def unnamed(self, first: int, last: int) -> list[int]:
+        """Return the rows from `first` to `last`, both included, whose field is not loaded."""
         return [row for row in range(max(first, 0), min(last + 1, len(self.hits))) if row not in self._paths]
 
     def set_paths(self, paths: Mapping[int, str]) -> None:
@@ -61,7 +62,7 @@ class HitModel(TableModel):
 
 
 MOST_COPIED = 10_000
-"""Offsets that are copied at once."""
+"""Maximum number of offsets copied."""
 
 _SOON_MILLISECONDS = 30
 
@@ -130,6 +131,7 @@ class HitsTable(QWidget):
             self._session.select_row(hits.contents[number].row, self)
 
     def _name(self) -> None:
+        """Look up the fields of the visible rows in a job, at most 200."""
         hits, height = self.model.hits, self.table.viewport().height()
         first, last = self.table.rowAt(0), self.table.rowAt(height - 1)
         rows = self.model.unnamed(first, last if last >= 0 else len(hits) - 1)[:200]

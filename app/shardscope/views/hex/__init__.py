@@ -1,1 +1,1 @@
-"""The view of the bytes."""
+"""Hex view and its panel."""

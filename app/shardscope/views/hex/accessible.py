@@ -1,7 +1,6 @@
-"""The hex view for screen readers: the row of the caret as text, with the caret.
+"""Accessibility of the hex view: the row of the caret as text.
 
-A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
-caret is in the structure is stated by `HexAccessibility.tell_place`.
+A source is too long to be one text, so the text is the current row as it is displayed and copied.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ _NULL = VoidPtr(0)
 
 
 class RowText:
+    """Row of the caret as text, with the column of each byte; `data` is None until it is loaded. No Qt."""
+
     def __init__(self, layout: HexLayout, caret: int, data: bytes | None, rows: ScreenRows | None = None) -> None:
         self.layout = layout
         row = layout.row_of(caret)
@@ -50,6 +51,7 @@ class RowText:
         return self.layout.digits + 2
 
     def position(self, offset: int) -> int:
+        """Return the column of a byte; for a byte outside the row, the nearest end of its hex part."""
         if not self._loaded:
             return min(self.first_column, len(self.text))
         if offset >= self.stop:
@@ -64,6 +66,8 @@ class RowText:
 
 
 class HexAccessibility(QObject):
+    """Sends changes of a hex view to screen readers; `place` is the path of the caret, empty until it is explained."""
+
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self.state = state
@@ -158,6 +162,8 @@ class _Text(QAccessibleTextInterface):
 
 
 class HexAccessible(QAccessibleWidget):
+    """Accessible interface of a hex view; holds it weakly, since Qt deletes the interface with the view."""
+
     def __init__(self, news: HexAccessibility) -> None:
         area = news.state.area
         super().__init__(area, QAccessible.Role.EditableText, area.accessibleName())
@@ -165,7 +171,7 @@ class HexAccessible(QAccessibleWidget):
         self._text = _Text(news)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
-        # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
+        # Any other null value, including None, crashes when a screen reader queries it.
         return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
 
     def state(self) -> QAccessible.State:

@@ -1,4 +1,4 @@
-"""The actions of the hex panel, for the menus of the window, and the menu of the bytes."""
+"""Actions of the hex panel, for the menus of the window, and its context menu."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from shardscope.session.copy_bytes import CopyAs
-from shardscope.views.hex.row_choice import RowChoice
+from shardscope.views.hex.row_width import RowChoice
 from shardscope.widgets.picture import add_picture
 
 _WINDOW = Qt.ShortcutContext.WindowShortcut
 
 
 class HexActions:
+    """Actions of the hex panel; the panel connects them."""
+
     def __init__(self, panel: QWidget) -> None:
         self._panel = panel
         self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
@@ -51,15 +53,15 @@ class HexActions:
         self.find_previous = self._action(self.tr("Find p&revious"), "Shift+F3")
         self.letters = self._action(self.tr("Role &letters"))
         self.letters.setCheckable(True)
-        self.letters.setToolTip(self.tr("The palettes for colour-blind eyes always show them"))
+        self.letters.setToolTip(self.tr("Always shown in palettes for colour-blind users"))
         self.fields = self._action(self.tr("Fi&elds beside the bytes"))
         self.fields.setCheckable(True)
         self.fields.setChecked(True)
-        self.fields.setToolTip(self.tr("The names and values of the fields of each row, where there is room"))
+        self.fields.setToolTip(self.tr("Show names and values of the fields of each row"))
         self.fold = self._action(self.tr("Fold rows of e&qual bytes"))
         self.fold.setCheckable(True)
         self.fold.setChecked(True)
-        self.fold.setToolTip(self.tr("Show rows of one value as one line; a click or Enter shows them all"))
+        self.fold.setToolTip(self.tr("Show rows of equal bytes as one line; click or press Enter to expand"))
         self.larger = self._action(self.tr("&Larger bytes"), "Ctrl+Alt++")
         self.smaller = self._action(self.tr("S&maller bytes"), "Ctrl+Alt+-")
 
@@ -75,6 +77,7 @@ class HexActions:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
     def tr(self, text: str) -> str:
+        """Translate in the context that `lupdate` extracts by this class name."""
         return QCoreApplication.translate("HexActions", text)
 
     def _action(

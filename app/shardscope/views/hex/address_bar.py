@@ -1,4 +1,4 @@
-"""The one field: a place, a name or a key is typed, what that means is seen at once, Enter goes there."""
+"""Address field: an offset, expression, name or key with a live preview; Enter goes there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_KEYS = 6
 LONGEST_KEY = 44
 
 _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
-"""Hexadecimal digits that are no decimal number: no place is written so."""
+"""Hexadecimal digits that are not a decimal number, so not an offset."""
 
 
 class EntryAction(Enum):
@@ -36,6 +36,8 @@ class EntryAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EntryMeaning:
+    """One meaning of an entry: an offset to go to, or a key to look up (offset 0)."""
+
     deed: EntryAction
     text: str
     words: str
@@ -44,13 +46,16 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
+    """Data that entries are compared with, all in memory; `keys` are those of loaded objects."""
+
     places: GotoNames
     is_key: Callable[[str], bool]
     keys: Iterable[str] = ()
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    trouble = GotoError("a number, a name or a key is missing")
+    """Return the meanings of a complete entry, an offset before an object; raises `GotoError` if there is none."""
+    trouble = GotoError("enter a number, a name or a key")
     found: list[EntryMeaning] = []
     try:
         found.append(_place(text, known.places))
@@ -64,6 +69,7 @@ def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
+    """Return the completions of an entry: its meanings, then matching names, keys and recent entries."""
     if not text:
         return list(recent)
     try:
@@ -76,7 +82,7 @@ def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ())
         try:
             found.append(_place(name, known.places))
         except GotoError:
-            # The value of a field may lie outside the file: it is no place to go to.
+            # The value of a field may be outside the file.
             continue
     keys: list[EntryMeaning] = []
     for key in known.keys:
@@ -85,7 +91,7 @@ def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ())
         if len(keys) == MOST_KEYS:
             break
     if keys and not known.is_key(text):
-        # The keys that begin so are offered themselves.
+        # Loaded keys with this prefix are offered instead.
         found = [one for one in found if one != _object(text)]
     earlier = [one for one in recent if wanted in one.text.lower()]
     offered: dict[tuple[EntryAction, str], EntryMeaning] = {}
@@ -113,6 +119,8 @@ def _object(key: str) -> EntryMeaning:
 
 
 class PressThrough(QObject):
+    """Passes a click beside a popup on to the widget under it; Qt's completer would discard it."""
+
     def __init__(self, popup: QWidget) -> None:
         super().__init__(popup)
         self._popup = popup
@@ -127,7 +135,7 @@ class PressThrough(QObject):
         place = event.globalPosition()
         under = QApplication.widgetAt(place.toPoint())
         if under is not None:
-            # Qt brings the release to nobody when the press closed a popup: both are reported at once.
+            # Qt does not deliver the release after a press that closed a popup, so both are sent.
             local = QPointF(under.mapFromGlobal(place))
             button, held, keys = event.button(), event.buttons(), event.modifiers()
             none = Qt.MouseButton.NoButton
@@ -141,10 +149,12 @@ MOST_RECENT = 20
 _CHOICE = int(Qt.ItemDataRole.UserRole)
 _TEXT = _CHOICE + 1
 _SHARE = 0.55
-"""Of the field, for what the entry means, at most."""
+"""Maximum fraction of the field for the preview."""
 
 
 class AddressBar(QWidget):
+    """Address field; `chosen` carries an offset, `key_chosen` a key, `left` returns the focus to the bytes."""
+
     chosen = Signal(object)
     key_chosen = Signal(object)
     left = Signal()
@@ -168,7 +178,7 @@ class AddressBar(QWidget):
         )
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        # Inside the field: whatever it states, nothing beside the field moves.
+        # Inside the field, so that nothing beside it moves.
         self.preview = Elided(greedy=True, parent=self.field)
         self.preview.setObjectName("addressPreview")
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -207,6 +217,7 @@ class AddressBar(QWidget):
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
+        """Show the current offset (None: no selection), unless the entry means the same or is being edited."""
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()

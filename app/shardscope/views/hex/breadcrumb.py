@@ -1,4 +1,4 @@
-"""The path to the byte with the caret, as links."""
+"""Path to the byte at the caret, as links."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _ARROW = " › "
 _MOST = 6
 _LEFT = 12
-"""Pixels of the line before the path, as the style sheet has it."""
+"""Pixels left of the path; must match the style sheet."""
 
 
 class Breadcrumb(QLabel):
+    """Path as links: `chosen` carries the `Span` of a part, `file_chosen` is emitted for the first.
+
+    It is one tab stop, with Left, Right and Enter inside; Qt's own link focus would trap Shift+Tab.
+    """
+
     chosen = Signal(object)
     file_chosen = Signal()
 

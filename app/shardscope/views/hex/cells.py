@@ -1,4 +1,4 @@
-"""Content of the cells on the screen: bytes, owners, and missing ones. No painting."""
+"""Cells on the screen: bytes, roles and loading state. No painting."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shardscope.views.hex.layout import HexLayout
 
 SECTION_ROLES = tuple(SectionRole)
 NO_RUN = -(1 << 40)
-"""Farther away than any row is long."""
+"""Stands for an unknown run; farther away than any row is long."""
 
 SHADES = 2 * len(FieldRole)
-"""Shades of one section: a role and a parity each."""
+"""Shades per section: one per field role and parity."""
 
 
 class CellState(IntEnum):
@@ -31,6 +31,8 @@ class CellState(IntEnum):
 
 @dataclass(frozen=True)
 class Gap:
+    """Half-open range of bytes on the screen that are not loaded, and the reason."""
+
     start: int
     stop: int
     state: PageState
@@ -39,6 +41,18 @@ class Gap:
 
 @dataclass(frozen=True)
 class ByteCells:
+    """Cells of some rows; all arrays have shape `(rows, width)`.
+
+    Attributes:
+        first: Offset of the first cell; negative if the first row starts with blank cells.
+        data: The bytes; 0 where they are not loaded.
+        state: `CellState`.
+        shade: Section index * `SHADES` + field role * 2 + parity.
+        begins: `FieldRole` + 1 where a run begins, else 0.
+        before: Start of the run before the first cell, relative to it; `NO_RUN` if unknown.
+        coloured: Whether the runs of all loaded bytes are loaded.
+    """
+
     first: int
     data: NDArray[np.uint8]
     state: NDArray[np.uint8]
@@ -49,18 +63,20 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
+        """Return the cells below a byte of another run, which get a border above; shape `(rows, width)`."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
         begun = np.where(self.begins.ravel() > 0, places, self.before)
         owner = np.maximum.accumulate(begun)
         other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
         if self.first <= 0:
-            # Nothing is above the first row.
+            # There is no row above the first one.
             other[0] = False
         return other
 
     @property
     def there(self) -> NDArray[np.bool_]:
+        """Return the rows with a cell that is not blank, shape `(rows,)`."""
         there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
         return there
 
@@ -68,6 +84,7 @@ class ByteCells:
 def gather(
     layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]
 ) -> ByteCells:
+    """Return the cells of rows `[top, top + rows)` from loaded pages; reads nothing."""
     first, count = layout.row_start(top), rows * layout.width
     data = np.zeros(count, np.uint8)
     state = np.zeros(count, np.uint8)
@@ -112,6 +129,7 @@ def roles_in(parts: Iterable[ByteCells]) -> list[tuple[SectionRole, FieldRole]]:
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
+    """Return the unreadable ranges in `[start, stop)` with reasons; adjacent ones with equal reasons are merged."""
     gaps = []
     for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
         page = pages.get(name, number)
@@ -122,6 +140,7 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:
+    """Return `(start, stop, role)` of the run at a byte, as far as adjacent loaded pages contain it."""
     found = run_in(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
@@ -152,6 +171,7 @@ def run_in(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | No
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
+    """Write the shades of bytes `[start, stop)` of a page; return false if its runs are not loaded."""
     runs = page.runs
     if runs is None:
         return False

@@ -1,4 +1,4 @@
-"""Location of the drawings: a tab beside the bytes, or over them if there is room for both."""
+"""Placement of the drawings: in a tab instead of the bytes, or above them if both fit."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
     from shardscope.learning.drawings.panel import DrawingPanel
 
 _BYTES = 150
-"""Pixels of bytes that are worth being shown under a drawing."""
+"""Minimum height of the bytes below a drawing, in pixels."""
 
 _SHARES = (72, 28)
 
 
 class DrawingPlace(QObject):
+    """Loads the available drawings in a job; creates their panel on first use."""
+
     shown_changed = Signal(bool)
-    """Emitted with true when the drawings are shown, false when hidden."""
+    """True when the drawings are shown, false when hidden."""
     remembered_changed = Signal(object)
-    """The sketches that were looked at last, by format."""
+    """Name of the last drawing by format."""
     item_chosen = Signal(str, str)
-    """The name of a sketch, and of the item that the user chose in it; empty where it has none."""
+    """Name of a drawing and of the selected item, or empty."""
     drawn = Signal()
-    """Another drawing is shown."""
 
     def __init__(self, session: Session, tabs: SourceTabs, actions: HexActions, view: HexView) -> None:
         super().__init__(tabs)
@@ -52,7 +53,7 @@ class DrawingPlace(QObject):
         self._key = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
-        # The bytes get their new height one after the other with everything else.
+        # The layout resizes widgets one after the other.
         self._settling = Debounce(self, self._reveal)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
@@ -81,6 +82,7 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
+        """Reset after a shard was opened; the same file, such as an edited sandbox, keeps its drawing."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -102,7 +104,7 @@ class DrawingPlace(QObject):
 
     def _closed(self) -> None:
         if self._session.replacing:
-            # What comes instead may be the same file: `opened` knows.
+            # The same file may be opened again; `opened` checks that.
             return
         self._to_front, self._uri = False, ""
         self._forget()
@@ -115,6 +117,7 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
+        """Load the available drawings in a job; not while a lookup runs, which triggers it again."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key
@@ -126,7 +129,7 @@ class DrawingPlace(QObject):
                 self._refresh()
 
         def failed(_: BaseException) -> None:
-            # What steps draw is seen all the same.
+            # Drawings of steps can still be shown.
             self._learning, self._known = False, True
             self._refresh()
 
@@ -144,6 +147,7 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
+        """Draw the lookup of the selected object; during a lookup, only of an explicitly selected row."""
         if not selection.complete:
             self._chosen_row = selection.row if selection.span is None else None
         if not selection.complete or not self.in_front:
@@ -160,7 +164,7 @@ class DrawingPlace(QObject):
             self._learn()
 
     def _step_changed(self, walk: TraceWalk) -> None:
-        # The drawing of a step alone would come to the front before those that it is beside are known.
+        # Otherwise the drawing of a step would be shown before the others are loaded.
         if self._known:
             self._refresh()
 
@@ -197,6 +201,7 @@ class DrawingPlace(QObject):
         return self.panel
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
+        """Show a drawing, by default the last one, as soon as it is loaded; `item` is highlighted."""
         self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 
@@ -209,7 +214,7 @@ class DrawingPlace(QObject):
         self._bring(True)
         self._follow(self._session.selection)
         if self._learning:
-            return  # the same sketch of another lookup has other controls: what is needed waits for it
+            return  # the drawing of the new lookup may have other controls
         if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
             wish, self._wish = self._wish, None
             panel.fulfil(wish)
@@ -237,7 +242,7 @@ class DrawingPlace(QObject):
     def fit(self) -> None:
         both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
         if self.in_front and not both and self.panel is not None and self._view.hasFocus():
-            # Else the keyboard would go to whatever comes next.
+            # Otherwise the focus would move to the next widget.
             self.panel.setFocus(Qt.FocusReason.OtherFocusReason)
         self._view.setVisible(not self.in_front or both)
 

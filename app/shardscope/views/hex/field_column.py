@@ -1,4 +1,4 @@
-"""The column right of the text: the fields that begin in each row, by name and value, where the width allows."""
+"""Column right of the text: names and values of the fields that begin in each row, where the width allows."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from shardscope.widgets.elided import cut_text
 from shardscope.widgets.theme import Palette
 
 STRETCH = 1024
-"""Bytes whose fields are requested at once."""
+"""Size of a block in bytes."""
 
 KEPT = 256
-"""Stretches that are kept; the longest unused go first."""
+"""Blocks cached; least recently used ones are dropped first."""
 
 MOST = 64
-"""Stretches requested by one job."""
+"""Maximum number of blocks per job."""
 
 _NAME, _VALUE, _RECORD = 24, 26, 14
 
 
 @dataclass(frozen=True, slots=True)
 class NamedField:
+    """Text of a field; `value` is empty if the bytes already show it, `path` starts at the section."""
+
     span: Span
     name: str
     value: str
@@ -55,6 +57,8 @@ class NamedField:
 
 
 class FieldNames(QObject):
+    """Cache of the fields in blocks of `STRETCH` bytes, loaded in jobs; `changed` follows each load."""
+
     changed = Signal()
 
     def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
@@ -70,6 +74,7 @@ class FieldNames(QObject):
         self.changed.emit()
 
     def want(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        """Load the fields that begin in half-open ranges, at most `MOST` blocks; a new request replaces the old one."""
         numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
         missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
         if not missing:
@@ -87,7 +92,7 @@ class FieldNames(QObject):
         def done(found: list[tuple[NamedField, ...]] | None, error: BaseException | None) -> None:
             if current != self._round or isinstance(error, Cancelled):
                 return
-            # What cannot be named is not requested again.
+            # Empty results are cached, so that failures are not repeated.
             for number, fields in zip(missing, found or [()] * len(missing), strict=True):
                 self._keep((name, number), fields)
             self.changed.emit()
@@ -115,13 +120,13 @@ def _start(field: NamedField) -> int:
 
 
 LEAST = 110
-"""Pixels: with less room there is no column."""
+"""Minimum width of the column in pixels."""
 
 WISH = 150
-"""Pixels that the bytes make room for, by narrower gaps."""
+"""Width in pixels for which the bytes use narrow gaps."""
 
 MOST_DIGITS = 64
-"""Digits of a wide column: the same for all rows, so that the panels beside the bytes are stable."""
+"""Maximum width in digits; the same for all rows, so that the layout is stable."""
 
 ARROW = " →"
 _BETWEEN = " · "
@@ -152,8 +157,10 @@ class FieldLine:
 
 
 class FieldColumn(QObject):
+    """Layout, painting and hit testing of the column; `wanted` is the user's choice, `shown` also needs room."""
+
     changed = Signal()
-    """Rows look otherwise."""
+    """The text of rows changed."""
 
     def __init__(self, names: FieldNames, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -176,12 +183,13 @@ class FieldColumn(QObject):
         self.source = source
         self._room = room
         self._font = QFont(font)
-        # It grows and shrinks with the bytes.
+        # The font scales with that of the bytes.
         self._font.setPointSizeF(max(grid.font.pointSizeF() * type_.SMALL / type_.NORMAL, 5.0))
         self._forget()
 
     @property
     def most(self) -> float:
+        """Width in pixels that is enough for nearly all rows; 0 if the column is off."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
     def left(self, grid: HexGrid) -> float:
@@ -211,7 +219,7 @@ class FieldColumn(QObject):
             wide = metrics.horizontalAdvance(text)
             fits = x + wide <= self._room
             if not fits:
-                # A value that was cut already needs to say so once only.
+                # The value may already end with an ellipsis.
                 text = cut_text(metrics, text, max(self._room - x, 0)).replace("……", "…")
                 wide = metrics.horizontalAdvance(text)
             laid = QStaticText(text)

@@ -1,4 +1,4 @@
-"""Rows of equal bytes that share one line of the screen: found in loaded pages, measured beyond. No painting."""
+"""Folding of rows of equal bytes into one line: found in loaded pages, then measured in a job. No painting."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from shardscope.session.pages import PAGE, BytePage, PageCache, Readable
 from shardscope.views.hex.layout import HexLayout, ScreenRows
 
 LOCAL = 1 << 30
-"""Bytes beyond a page, at either end of a fold, that are compared in a local source."""
+"""Maximum number of bytes compared beyond each end of a fold in a local source."""
 
 REMOTE = 16 * PAGE
-"""The same in a remote source: a screen of zeros does not read the whole file."""
+"""The same for a remote source; otherwise a screen of zeros would read the whole file."""
 
 CHUNK = 4 * 1024 * 1024
-"""Bytes that are compared at a time; how soon it stops follows from it."""
+"""Bytes compared between two checks for cancellation."""
 
 KEPT = 128
-"""Pages whose folds are kept."""
+"""Pages whose folds are cached."""
 
 
 def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
@@ -34,13 +34,14 @@ def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> s
 
 
 def hits_inside(patterns: Sequence[Pattern], value: int, size: int) -> int:
-    """Return the number of hits in `size` bytes of one value, of which a shorter one inside a longer one is none."""
+    """Return the number of hits in `size` bytes of one value; the longest matching pattern counts."""
     row = bytes([value])
     longest = max((one.size for one in patterns if len(find_in(row * one.size, one))), default=size + 1)
     return max(size - longest + 1, 0)
 
 
 def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
+    """Return the ranges of rows of a page to fold: two or more of one value and field, completely in the page."""
     width, runs = layout.width, page.runs
     first = layout.row_of(page.start + width - 1)
     start = layout.row_start(first)
@@ -68,6 +69,7 @@ class EqualBytes:
 
 
 def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[], object]) -> EqualBytes:
+    """Extend equal bytes to both sides, at most `LOCAL` or `REMOTE` bytes each. Runs in a job."""
     source = readable.bytes_of(name)
     most = LOCAL if source.near else REMOTE
     value = source.read(found.start, found.start + 1)[0]
@@ -83,7 +85,7 @@ def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[]
         start = at if ahead > 0 else at - size
         differs = np.frombuffer(source.read(start, start + size), np.uint8)[::ahead] != value
         count = int(differs.argmax()) if differs.any() else size
-        # The field of the next byte first: a table of equal records is not laid out for that.
+        # Check the field of the next byte first, so that a table of equal records is not laid out.
         return in_field(at, count, ahead) if count and in_field(at, 1, ahead) else 0
 
     begin, end = found.start, found.stop
@@ -101,6 +103,11 @@ def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[]
 
 
 class RowFolds:
+    """Folds of one source; a fold is shown at its first row.
+
+    `edges` returns the offsets that split a fold, or None if a range must not be folded.
+    """
+
     def __init__(
         self, pages: PageCache, edges: Callable[[int, int], Sequence[int] | None], changed: Callable[[], object]
     ) -> None:
@@ -125,6 +132,7 @@ class RowFolds:
         return self._around(row)[0]
 
     def screen(self, top: int, lines: int) -> ScreenRows:
+        """Return the rows on `lines` lines from `top`; a fold that begins above is cut at `top`."""
         folds: list[range] = []
         row, left, more = top, lines, False
         while left > 0 and row < self._layout.rows and not more:
@@ -136,6 +144,7 @@ class RowFolds:
         return ScreenRows(top, lines - left, tuple(folds), more)
 
     def away(self, row: int, lines: int) -> int:
+        """Return the row `lines` lines below a row (negative: above); outside the source a line is a row."""
         if lines >= 0:
             return self.screen(row, lines).row_at(lines)
         while lines < 0 < row:
@@ -144,7 +153,7 @@ class RowFolds:
         return row + lines
 
     def measure(self, rows: ScreenRows) -> None:
-        """Measure the first of the folds on the screen that reach the end of what is known; one at a time."""
+        """Measure, in a job, the first fold on the screen that reaches the end of its page; one at a time."""
         if self._version != self._pages.version:
             self._version = self._pages.version
             self._measured.clear()
@@ -195,7 +204,7 @@ class RowFolds:
         return fold, high == found.stop and not found.ended
 
     def _equal(self, row: int) -> tuple[EqualBytes | None, BytePage | None]:
-        """Return the equal bytes that hold a row, and their page if nothing beyond it is known."""
+        """Return the equal bytes around a row, with their page if they are not measured yet."""
         layout = self._layout
         start, stop = layout.row_start(row), layout.row_start(row + 1)
         for known in self._measured:

@@ -1,4 +1,4 @@
-"""Geometry of the cells: pixels of rows, hex pairs and characters, rounded to device pixels."""
+"""Geometry of the hex view in pixels, rounded to device pixels."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class HexPart(Enum):
 
 @dataclass(frozen=True)
 class Block:
+    """Rectangle of cells: rows `[row, last)` of the screen, cells `[cell, stop)`."""
+
     row: int
     last: int
     cell: int
@@ -31,6 +33,8 @@ class Block:
 
 
 class HexGrid:
+    """Geometry of a hex view in pixels; `gap` between two bytes is doubled between groups."""
+
     def __init__(self, font: QFont, layout: HexLayout, ratio: float, *, tight: bool = False) -> None:
         self.layout = layout
         self.tight = tight
@@ -43,7 +47,7 @@ class HexGrid:
         self.row = self.rounded(metrics.height() + 3)
         self.text_y = self.rounded((self.row - metrics.height()) / 2)
         self.letters = QFont(font)
-        # Small enough for the gap of one character between two bytes, and on their middle.
+        # Small enough for the gap of one character between two bytes.
         self.letters.setPointSizeF(max(font.pointSizeF() * _LETTER, 5.0))
         self.letters.setItalic(True)
         self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
@@ -59,6 +63,7 @@ class HexGrid:
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
+        """Round to device pixels, at least one."""
         return max(round(length * self.ratio), 1) / self.ratio
 
     def row_y(self, row: int) -> float:
@@ -68,6 +73,7 @@ class HexGrid:
         return self.hex_x + cell * (2 * self.cell + self.gap) + cell // GROUP * self.gap
 
     def edge(self, cell: int, part: HexPart) -> float:
+        """Return the left edge of a cell; for `cell == width` the right edge of the row."""
         if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
@@ -79,10 +85,12 @@ class HexGrid:
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
 
     def reach(self, rows: ScreenRows) -> tuple[int, int]:
+        """Return the half-open byte range of the screen and one row above and below it."""
         layout = self.layout
         return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
 
     def blocks(self, start: int, stop: int, rows: ScreenRows) -> Iterator[Block]:
+        """Yield the bytes `[start, stop)` on the screen as at most three rectangles."""
         layout = self.layout
         start = max(start, layout.row_start(rows.top))
         stop = min(stop, layout.row_start(rows.row_at(rows.lines)))
@@ -90,7 +98,7 @@ class HexGrid:
             return
         above, below = layout.row_of(start), layout.row_of(stop - 1)
         first, last = rows.line_of(above), rows.line_of(below)
-        # Of a row below the first one of a fold the whole line stands for its bytes.
+        # Bytes of a folded row are represented by the whole line.
         left = layout.column_of(start) if rows.row_at(first) == above else 0
         right = layout.column_of(stop - 1) + 1 if rows.row_at(last) == below else layout.width
         if first == last:
@@ -119,12 +127,13 @@ class HexGrid:
                 painter.drawPolyline(line)
 
     def outlines(self, start: int, stop: int, rows: ScreenRows, part: HexPart) -> list[QPolygonF]:
+        """Return the outline of bytes `[start, stop)`: a closed line, or two open ones if the rows do not touch."""
         blocks = list(self.blocks(start, stop, ScreenRows(rows.top - 1, rows.lines + 2, rows.folds)))
         rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
         if len(rects) == 1:
             return [QPolygonF(rects[0])]
         if len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):
-            # At the end of one row, and at the beginning of the next.
+            # The end of one row and the beginning of the next do not touch.
             one, other = rects
             return [
                 QPolygonF([one.topRight(), one.topLeft(), one.bottomLeft(), one.bottomRight()]),
@@ -150,18 +159,21 @@ class HexGrid:
 
 @dataclass(frozen=True)
 class RowRule:
+    """Rule for the bytes per row: a row starts at `origin`; with `shrinks`, rows are narrowed until they fit."""
+
     width: int
     origin: int = 0
     shrinks: bool = False
 
     def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
+        """Return the geometry for `room` pixels; margins shrink first if that leaves `beside` pixels."""
         layout = HexLayout.aligned(size, self.width, self.origin)
         made = HexGrid(font, layout, ratio)
         if self.shrinks and made.width + beside > room > 0:
             tight = HexGrid(font, layout, ratio, tight=True)
             if tight.width + beside <= room:
                 return tight
-        # Before anything is measured there is no room at all.
+        # Before the first layout the room is 0.
         while self.shrinks and made.width > room > 0:
             made = HexGrid(font, layout, ratio, tight=True)
             if made.width <= room or layout.width == 1:

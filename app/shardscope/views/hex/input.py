@@ -1,4 +1,4 @@
-"""Keyboard and wheel of a hex state."""
+"""Keyboard and wheel input of a hex view."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ def caret_after(
     sections: Sequence[Section],
     away: Callable[[int, int], int] = operator.add,
 ) -> int | None:
+    """Return the new offset of the caret; None if the key does not move it.
+
+    With Control, Home and End go to the ends of the source, Page Up and Page Down to sections.
+    """
     if layout.size == 0:
         return None
     if control:
@@ -64,7 +68,6 @@ def _far(key: int, caret: int, layout: HexLayout, sections: Sequence[Section]) -
 
 
 WHEEL_ROWS = 3
-"""Rows per notch of the wheel."""
 
 _NOTCH = 120
 _HEX_DIGITS = "0123456789abcdefABCDEF"

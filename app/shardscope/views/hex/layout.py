@@ -9,11 +9,16 @@ from shardscope.session.copy_bytes import GROUP
 from shardscope.session.words import offset_words
 
 MAX_WIDTH = 1024
-"""Bytes in a row, at most."""
+"""Maximum number of bytes per row."""
 
 
 @dataclass(frozen=True)
 class HexLayout:
+    """Division of a source into rows: one starts at each offset where `(offset + lead) % width` is 0.
+
+    The first row has `lead` blank cells, so that rows can align to records at any offset.
+    """
+
     size: int
     width: int = 16
     lead: int = 0
@@ -44,6 +49,7 @@ class HexLayout:
         return (offset + self.lead) % self.width
 
     def row_start(self, row: int) -> int:
+        """Return the offset of the first cell of a row; negative for blank cells."""
         return row * self.width - self.lead
 
     def clamp(self, offset: int) -> int:
@@ -52,13 +58,16 @@ class HexLayout:
 
 @dataclass(frozen=True)
 class ScreenRows:
+    """Rows on the screen, one or a fold per line; `folds` are ascending, and none begins above `top`."""
+
     top: int
     lines: int
     folds: tuple[range, ...] = ()
     more: bool = False
-    """Whether more rows of the last fold may follow."""
+    """True if more rows of the last fold may follow."""
 
     def row_at(self, line: int) -> int:
+        """Return the first row of a line; outside the screen a line is a row."""
         row = self.top + line
         for fold in self.folds:
             if row <= fold.start:
@@ -87,10 +96,12 @@ class ScreenRows:
 
 
 def hex_column(cell: int) -> int:
+    """Return the character column of a byte in the hex part: three per byte, one more between groups."""
     return 3 * cell + cell // GROUP
 
 
 def cell_at_column(column: float, width: int, gap: float = 1.0) -> int:
+    """Return the byte nearest to a column of the hex part; columns and `gap` are in characters."""
     group, rest = divmod(column + gap / 2, (2 + gap) * GROUP + gap)
     cell = int(group) * GROUP + min(int(rest // (2 + gap)), GROUP - 1)
     return min(max(cell, 0), width - 1)

@@ -1,4 +1,4 @@
-"""The mouse in a hex view: select by dragging, light what the pointer is on, and report what it is."""
+"""Mouse input of a hex view: selecting, hovering and tooltips."""
 
 from __future__ import annotations
 
@@ -112,6 +112,7 @@ class HexMouse(QObject):
             QToolTip.hideText()
 
     def _beyond(self) -> int:
+        """Return how many rows the pointer is below the viewport; negative above it."""
         grid, area = self._state.grid, self._viewport.rect()
         top = grid.header
         if self._pointer.y() < top:

@@ -1,4 +1,4 @@
-"""The overview strip: the whole source on one line, what is on the screen, what is loaded, what is wrong."""
+"""Overview strip of the source: sections, visible range, loaded bytes, findings, notes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LEAST = 3.0
 _HEAD = 4.0
 
 Place = Callable[[int], float]
-"""The pixel of an offset."""
+"""Maps an offset to a pixel."""
 
 
 def paint_strip_lights(
@@ -82,6 +82,7 @@ def paint_strip_lights(
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
+    """Return the left edges of badges with the given middles, moved so that none overlap if there is room."""
     found: list[float] = []
     free = left
     for middle, width in zip(middles, widths, strict=True):
@@ -124,9 +125,9 @@ _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
-"""Pixels of the strip that the corners of the frame of the visible range take above and below its letters."""
+"""Height in pixels of the corners of the frame; its sides are open at letters."""
 _PARTLY = 0.4
-"""Opacity of a pixel of the line of loaded bytes that stands for others, too."""
+"""Opacity of a pixel of which only some bytes are loaded."""
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
@@ -137,11 +138,11 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """The `Section` that is to be selected."""
+    """`Section` to select."""
     scale_changed = Signal(object)
-    """Emitted with true if the strip is schematic now."""
+    """True if the scale is schematic."""
     told = Signal(object, bool)
-    """A sentence for the status line."""
+    """Message for the status line, and whether it is an error."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -216,11 +217,13 @@ class Overview(QWidget):
         self.update()
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
+        """Set the ranges that a remote source has cached; None hides the line of loaded bytes."""
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
 
     def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Mark ranges changed in a sandbox; an empty range marks removed bytes."""
         self._changed = tuple(ranges)
         self.update()
 
@@ -322,6 +325,7 @@ class Overview(QWidget):
             done = last
 
     def loaded(self) -> list[tuple[int, int]]:
+        """Return the half-open ranges of complete pages in memory or in the cache of the source."""
         whole = (
             (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
             for start, stop in self._fetched or ()
@@ -357,7 +361,7 @@ class Overview(QWidget):
                 right = left + _LEAST_VIEW
             frame = QRectF(left, strip.top() - 2, right - left, strip.height() + 4)
             painter.save()
-            # The sides are left open where letters are.
+            # Leave the sides open at letters.
             letters = strip.adjusted(-_MARGIN, _CORNER, _MARGIN, -_CORNER).toRect()
             painter.setClipRegion(QRegion(self.rect()) - QRegion(letters))
             for colour, width in ((colours.base, 3), (colours.text, 1.5)):

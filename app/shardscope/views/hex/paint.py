@@ -1,6 +1,6 @@
-"""Paints the screen of a hex view, from what is in memory: rows, which are kept, and over them what moves.
+"""Painting of the hex view from loaded pages: rows are cached as pictures, overlays are painted over them.
 
-Moving the caret, hovering and scrolling paint no more rows than come into view or change their selection.
+Moving the caret, hovering and scrolling only repaint rows that appear or whose selection changes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from shardscope.widgets.flag import paint_flag
 from shardscope.widgets.theme import Palette
 
 _FILL = 0.2
-"""Opacity of the highlight of bytes."""
+"""Opacity of highlights."""
 _AWAY = 60.0
-"""Pixels beyond the screen where an arrow goes on."""
+"""Pixels that an arrow continues beyond the screen."""
 _HEAD = 7.0
 
 
@@ -72,6 +72,7 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def _reach(span: Span) -> tuple[int, int]:
+    """Return the half-open byte range of a span; an empty span gives the byte after it."""
     return span.start, max(span.stop, span.start + 1)
 
 
@@ -111,7 +112,7 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
         one, other = _middle(grid, scene, arrow.start.start), _middle(grid, scene, arrow.stop.start)
         seen = (grid.header < point.y() < grid.row_y(scene.rows.lines) for point in (one, other))
         if not any(seen):
-            continue  # it would only cross the screen
+            continue  # both ends are off the screen
         path, end = arrow_path(one, other)
         for width, colour in ((grid.rounded(3.5), palette.base), (grid.rounded(1.5), palette.accent)):
             painter.setPen(QPen(colour, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -137,10 +138,11 @@ def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
 
 
 def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
+    """Return a curve and its final direction in radians; it bends so that arrows in both directions do not coincide."""
     across, down = other.x() - one.x(), other.y() - one.y()
     length = math.hypot(across, down) or 1.0
     bow = min(length * 0.22, 70.0)
-    # To the right of whoever follows it, so that there and back are two curves.
+    # Bend to the right, so that arrows in both directions do not coincide.
     bend = QPointF((one.x() + other.x()) / 2 - down / length * bow, (one.y() + other.y()) / 2 + across / length * bow)
     path = QPainterPath(one)
     path.quadTo(bend, other)
@@ -156,10 +158,12 @@ def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
 
 
 Paint = Callable[[QPainter, int, int], None]
-"""Paints `count` rows from `first` on, counted from the top of the screen, at the top of what it is given."""
+"""Paints `count` rows from row `first` of the screen at the top of the device."""
 
 
 class RowCanvas:
+    """Cache of row pictures in a ring buffer; scrolling keeps the rows that stay on the screen."""
+
     def __init__(self) -> None:
         self._image = QImage()
         self._keys: list[Hashable] = []
@@ -178,6 +182,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
+        """Draw rows at `place`, cut at its bottom, painting those not cached; equal keys mean equal pictures."""
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
@@ -186,7 +191,7 @@ class RowCanvas:
             self._paint(first, count, (top + first) % places * row, paint)
             for number in range(first, first + count):
                 self._keys[(top + number) % places] = keys[number]
-        # In device pixels, so that the picture is copied and not scaled.
+        # Draw in device pixels, so that the picture is not scaled.
         painter.save()
         painter.scale(1 / ratio, 1 / ratio)
         height, left, above = round(row * ratio), round(place.left() * ratio), round(place.top() * ratio)
@@ -230,10 +235,9 @@ class RowCanvas:
 
 
 CellsOf = Callable[[int, int], ByteCells]
-"""The cells of some rows: the number of the first, and how many."""
+"""Returns the cells from a first row, and for a number of rows."""
 
 _FAINT = 0.55
-"""Opacity of the frame of a record, relative to that of a field."""
 
 
 class HexPainter:
@@ -258,14 +262,14 @@ class HexPainter:
         if painter.paintEngine().type() is QPaintEngine.Type.Raster:
             self._paint_kept(painter, scene, cells_of, area, scroll)
         else:
-            # A drawing of lines and letters has no use for pictures of rows.
+            # Vector output does not use cached pictures.
             painter.save()
             painter.setClipRect(QRectF(0, grid.header, area.width(), scene.rows.lines * grid.row))
             self._paint_rows(painter, scene, cells_of, area, scroll)
             painter.restore()
         self._current_row(painter, scene)
         painter.save()
-        # Frames go on below the screen, but not into the strip that has no room for a row.
+        # Clip frames below the last complete row.
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows.lines * grid.row))
         painter.translate(-scroll, 0)
         paint_notes(painter, grid, self.palette, scene)
@@ -299,6 +303,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
+        """Return the cache key of a line, apart from its bytes, whose changes call `forget`."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
         return scroll, start, stop, _inside(scene.selection, start, stop), _inside(scene.record, start, stop)
 
@@ -318,7 +323,7 @@ class HexPainter:
 
     def _over(self, painter: QPainter, scene: HexScene) -> None:
         thin = self.grid.rounded(1)
-        # The record faintest, then the field, then what is selected or under the pointer.
+        # In order: record, field, bytes under the pointer, selection.
         faint = QColor(self.palette.accent)
         faint.setAlphaF(_FAINT)
         pens = [QPen(self.palette.accent, thin), QPen(faint, thin)]
@@ -384,7 +389,7 @@ class HexPainter:
         if self._column is not None and self._column.shown:
             painter.drawStaticText(QPointF(self._column.left(grid), y), QStaticText("fields"))
         painter.restore()
-        # Whoever looks at bytes that are not in the file is reported so where nothing else stands.
+        # The header shows if the bytes are not those of the file.
         proposed = scene.proposed
         words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
         if proposed is None and scene.sandboxed is not None:

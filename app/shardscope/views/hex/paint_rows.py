@@ -1,7 +1,6 @@
-"""Paints what stays of rows: backgrounds, edges, texts, findings, the gutter; not caret, frames or what is hovered.
+"""Painting of the cached part of rows: backgrounds, borders, text, findings, gutter; no caret or hover.
 
-Backgrounds are filled run by run. The time follows from the number of rows, and of fields in them, not from the size of
-the file.
+The cost depends on the number of rows and fields on the screen, not on the size of the file.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette
 from shardscope.widgets.tints import UNDERLINED
 
 _EDGE = 0.45
-"""Opacity of the lines between fields."""
 _CROSSED = 0.5
-"""Opacity of the lines behind bytes."""
 
 
 def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -53,7 +50,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
     painter.setBrush(palette.warning)
     layout = grid.layout
     for place, _ in scene.sandboxed.cuts_in(*grid.reach(scene.rows)):
-        # At the end of the source there is no byte to stand before: after the last one then.
+        # At the end of the source, mark after the last byte.
         last = place >= layout.size and place > 0
         at = place - 1 if last else place
         row, cell = scene.rows.line_of(layout.row_of(at)), layout.column_of(at) + last
@@ -68,7 +65,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 
 
 Codes = NDArray[np.uint8]
-"""Characters of ASCII."""
+"""ASCII codes."""
 Mask = NDArray[np.bool_]
 """One boolean per cell."""
 
@@ -82,6 +79,8 @@ _LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role i
 
 
 class _Face:
+    """Glyph indices of ASCII in a font; `rise` is the baseline below the top of a text, in whole device pixels."""
+
     def __init__(self, font: QFont, grid: HexGrid) -> None:
         self.font = font
         self.raw = QRawFont.fromFont(font)
@@ -154,7 +153,7 @@ class RowGlyphs:
         if face.whole and painter.paintEngine().type() is QPaintEngine.Type.Raster:
             painter.drawGlyphRun(QPointF(0, 0), face.run(flat[chosen], places))
             return
-        # A drawing of lines and letters keeps its letters; those that touch are one text.
+        # Vector output keeps text; adjacent characters become one text.
         painter.setFont(face.font)
         text, start, last = "", QPointF(), QPointF()
         for place, code in zip(places, flat[chosen].tolist(), strict=True):
@@ -185,6 +184,7 @@ class HexRowPainter:
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
+        """Paint consecutive rows, or one fold with the cells of its first row, below the height of the header."""
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
@@ -299,7 +299,7 @@ class HexRowPainter:
     def _hits(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
-        # Of those in the rows of a fold there is one box, around all.
+        # Hits in a fold share one box.
         whole = [(cells.first, cells.first + self.grid.layout.width)] if self._hits_inside(scene, cells) else None
         for start, stop in whole or scene.hits:
             for block in self.grid.blocks(start, stop, scene.rows):
@@ -316,7 +316,7 @@ class HexRowPainter:
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
-        # More than the underline of a key, which it covers.
+        # Thicker than the underline of a key, which it covers.
         thick = self.grid.rounded(3)
         for mark in scene.marks.inside(*self.grid.reach(scene.rows)):
             for block in self.grid.blocks(mark.start, mark.stop, scene.rows):
@@ -355,10 +355,11 @@ class HexRowPainter:
 
 
 _HIT_TINT = 0.12
-"""Share of the text colour in the background of a hit."""
+"""Fraction of the text colour in the background of a hit."""
 
 
 def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
+    """Return `(row, first cell, stop, value)` of equal neighbours in each row; zeros are omitted."""
     changes = np.ones(values.shape, np.bool_)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
     rows, places = np.nonzero(changes)
@@ -371,6 +372,7 @@ def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Merge equal stretches of adjacent rows: `(row, stop row, first cell, stop cell, value)`."""
     top = last = 0
     shape: tuple[int, int, int] | None = None
     for row, *rest in stretches:
@@ -392,6 +394,7 @@ def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
 
 
 def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
+    """Blend a colour over opaque ARGB pixels in place; zeros are not painted and stay."""
     chosen = chosen & (colours > 0)
     under = colours[chosen]
     mixed = np.full(len(under), 255 << 24, np.uint32)
@@ -402,6 +405,7 @@ def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float)
 
 
 def shade_table(palette: Palette, fields: Collection[FieldRole]) -> NDArray[np.uint32]:
+    """Return the ARGB colour of each shade (see `ByteCells.shade`); `fields` have their own backgrounds."""
     return np.array(
         [
             (palette.field(role) if role in fields else palette.section(section, parity)).rgba()

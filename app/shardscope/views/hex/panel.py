@@ -1,4 +1,4 @@
-"""The bytes of what is open, with all that belongs to them: tabs, path, overview, search, legend."""
+"""Panel of the bytes: tabs, path, overview, search, legend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shardscope.views.hex.cells import roles_in
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.row_choice import RowChoice, RowMode
+from shardscope.views.hex.row_width import RowChoice, RowMode
 from shardscope.views.hex.scene import HexSelection, frames_of
 from shardscope.views.hex.search_bar import Searching
 from shardscope.views.hex.state import HexState
@@ -48,7 +48,7 @@ from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 
 LineForm = Callable[[str, Span, OpenedWith], str]
-"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
+"""Returns a command or program lines for bytes, from the URI, the span and the options."""
 
 
 class HexCopier(QObject):
@@ -60,6 +60,7 @@ class HexCopier(QObject):
         self._state = state
 
     def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        """Copy the selected bytes; reads them in a job and refuses too many with `failed`."""
         span, rows = self._state.selection.span, self._state.layout
         if not span.size:
             return
@@ -79,7 +80,7 @@ class HexCopier(QObject):
                 copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+                self.failed.emit(self.tr("Cannot copy: {0}").format(plain_words(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
@@ -104,6 +105,8 @@ class Naming:
         self._starts = {}
 
     def learn(self) -> None:
+        """Load the offsets of all named fields in a job."""
+
         def take(starts: dict[str, int]) -> None:
             self._starts = starts
 
@@ -146,7 +149,7 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
 
 
 LOW = 330
-"""Below this height the strip and the legend give their room to the bytes."""
+"""Height in pixels below which overview and legend are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +159,17 @@ class HexPlace:
 
 
 class HexPanel(QWidget):
+    """Central panel of the window; it follows the session's selection and changes it.
+
+    The window sets `room`, the height without notices, so that a notice takes room from the rows only.
+    """
+
     full_width_changed = Signal()
-    """Other bytes are shown, or they are shown otherwise: see `full_width`."""
+    """`full_width` may have changed."""
     look_up_wanted = Signal(object)
-    """A key."""
+    """Key to look up."""
     extract_wanted = Signal(object)
-    """The row of an object."""
+    """Row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -229,6 +237,7 @@ class HexPanel(QWidget):
 
     @property
     def full_width(self) -> float:
+        """Width in pixels beyond which nothing more is shown; infinite for drawings."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
@@ -316,7 +325,7 @@ class HexPanel(QWidget):
         self.tabs.clear()
         self.address.clear()
         if not self._session.request.changes and not self._session.switching:
-            # A change in the sandbox opens the file again: the keyboard stays on the bits, to flip the next one.
+            # An edit in the sandbox opens the file again: the focus stays on the bit buttons.
             self.view.setFocus()
         self.search.forget()
         self.naming.forget()
@@ -385,6 +394,7 @@ class HexPanel(QWidget):
         self.overview.set_notes(notes)
 
     def _lights_changed(self) -> None:
+        """Show the highlights; with no selection, scroll to the bytes that the step computes with."""
         lights, arrows = self._session.lights, self._session.arrows
         self.state.set_lights(lights, arrows)
         self.overview.set_lights(lights, arrows)
@@ -399,6 +409,7 @@ class HexPanel(QWidget):
             self.state.reveal(here[0].span.start)
 
     def show_source(self, name: str, select: Span | None = None) -> None:
+        """Show a source, in a new tab if needed, and select bytes; a source that is not open is read in a job."""
         known = self.tabs.known(name)
         if known is not None:
             self._show(known, select)
@@ -453,7 +464,7 @@ class HexPanel(QWidget):
             self.address.show_place(span.start if span is not None and here else None)
         if span is None:
             if selection.row is None and self.state.layout.size:
-                # The caret stays: it is where the keyboard is, and selects nothing.
+                # The caret stays, without a selection.
                 caret = self.state.selection.caret
                 self.state.select(Span(self.state.name, caret, caret + 1), reveal=False)
                 self.overview.set_selection(0, 0)
@@ -573,6 +584,7 @@ class HexPanel(QWidget):
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...] | None:
+        """Return the cached ranges of a remote source; None for local or decoded bytes."""
         shard = self._session.shard
         if shard is None or not self._session.request.is_remote or stored_span(self.state.name) is not None:
             return None
@@ -588,7 +600,7 @@ class HexPanel(QWidget):
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
         if request.sandbox:
-            told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
+            told = self.tr("Not available in the sandbox: save a copy and open it")
             self._session.say(told, failed=True)
             return
         self.copier.copy_line(form, request.shown, request.again())

@@ -1,7 +1,6 @@
-"""Bytes that are going to change, in the hex view: the new ones in place of the old, and a mark on both.
+"""Preview of a change in the hex view: new bytes in place of the old ones, and marks on both.
 
-Old bytes have a dashed frame and lines that fall, new ones a full frame and lines that rise; the change that is looked
-at has the stronger frame. The marks belong to the rows, which are kept until what is proposed is another.
+The marks are part of the cached rows, which are dropped when the preview changes.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
 _HATCH = 0.45
-"""Opacity of the lines behind bytes."""
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
+    """Return cells with the new bytes; bytes to be cut off are blank, new bytes not yet available are missing."""
     if proposed is None or not proposed.shows_new:
         return cells
     start, stop = max(cells.first, 0), cells.first + cells.data.size

@@ -1,4 +1,4 @@
-"""Content that is painted in a hex view besides its cells."""
+"""Overlays that a hex view paints besides its cells."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import ScreenRows
 
 Range = tuple[int, int]
-"""Bytes, half-open."""
+"""Half-open byte range."""
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
+    """Return the ranges of the field at the end of a path and of its record; empty or one if there are fewer."""
     inside = [node for node in path if node.span.source == source and node.span.size]
     if len(inside) < 2:
         return ()
     field, around = inside[-1], inside[-2]
     frames = [(field.span.start, field.span.stop)]
-    # The whole source is no record, nor is a table, nor are a thousand rows of it.
+    # The source, a table and a group of its rows are not records.
     table = record_size(around) is not None or isinstance(around.children, RowRange)
     if len(inside) > 2 and not table and around.span != field.span:
         frames.append((around.span.start, around.span.stop))
@@ -36,12 +37,19 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
 
 @dataclass(frozen=True)
 class HexSelection:
+    """Selected bytes (one for a caret alone, none in an empty source) and the offset of the caret."""
+
     span: Span
     caret: int
 
 
 @dataclass
 class HexScene:
+    """Overlays on the rows of the screen; ranges are half-open, `caret` is -1 for none.
+
+    `frames` are the field at the caret, then its record. With `half`, the second digit of the byte is typed next.
+    """
+
     rows: ScreenRows
     sections: Sequence[Section]
     selection: Range | None
@@ -62,4 +70,4 @@ class HexScene:
     notes: Sequence[Note] = ()
     half: bool = False
     record: Range | None = None
-    """The record under the pointer."""
+    """Record under the pointer."""

@@ -1,4 +1,4 @@
-"""A scroll bar for any number of rows: the bar is only a scaled thumb, the top row is a Python integer."""
+"""Scroll bar for any number of rows: the bar is a scaled thumb, the top row is a Python integer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QAbstractSlider, QScrollBar
 
 THUMB = 100_000
-"""Positions of the bar when there are more rows than that."""
+"""Maximum of the bar; more rows are scaled."""
 
 
 class RowScroller:
+    """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
+
+    `away` returns the row some lines below a row, which differs from addition when rows are folded.
+    """
+
     def __init__(
         self, bar: QScrollBar, moved: Callable[[], None], away: Callable[[int, int], int] = operator.add
     ) -> None:
@@ -29,12 +34,13 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
+        """Set the total and visible number of rows; keeps the top row, or stays at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self._visible), 0)
         self._bar.setRange(0, min(last, THUMB))
         self._bar.setPageStep(self._visible if last <= THUMB else max(THUMB * self._visible // total, 1))
-        # Where rows were folded there may be nothing below them: the rows above stay where they are.
+        # After folding there may be no rows below; keep the rows above in place.
         self._to(last if at_end else min(self.top, max(total - self._visible, 0)))
 
     def go(self, top: int) -> None:
@@ -58,6 +64,7 @@ class RowScroller:
         self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
+        """Scroll minimally to show a row; with `centre`, to a third of the screen."""
         if self.top <= row < self._away(self.top, self._visible):
             return
         above = self._visible // 3 if centre else 0 if row < self.top else self._visible - 1
@@ -81,7 +88,7 @@ class RowScroller:
         else:
             position, last = self._bar.sliderPosition(), self.last_top
             top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
-        # The bar takes this position when the action is done.
+        # The bar moves to this position after the action.
         self._bar.setSliderPosition(self._value(top))
         before, self.top = self.top, top
         if top != before:

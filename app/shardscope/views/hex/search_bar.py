@@ -1,4 +1,4 @@
-"""Search in a hex panel: its bar with what was searched before, its jobs, hits on bytes and on the overview."""
+"""Search of a hex panel: bar, history, jobs and marks of hits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from shardscope.widgets.elided import Elided
 MOST = 20
 
 Entry = tuple[str, str]
-"""The kind of a search, and what was typed."""
+"""Kind of search and text."""
 
 
 class SearchHistory(QObject):
@@ -72,8 +72,9 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
+        """Return an older (1) or newer (-1) entry; the text being typed comes before the newest."""
         if not self._lines or now != self._lines[self._at]:
-            # Something else was typed: that is the newest, and the latest search comes before it.
+            # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
         if not 0 <= self._at + by < len(self._lines):
             return None
@@ -94,22 +95,27 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""In a source up to this many bytes, all hits are listed when the first one is found."""
+"""Size in bytes up to which the first hit also starts listing all."""
 
 FIELD = 120
-"""The least width of the field."""
+"""Minimum width of the field in pixels."""
 
 _SIGN = 28
 
 
 class SearchBar(QWidget):
+    """Searches the current source in jobs.
+
+    `found` carries the `Span` of a hit, `patterns_changed` the patterns to mark, `hits_changed` the `HitList`.
+    """
+
     found = Signal(object)
     patterns_changed = Signal(object)
     hits_changed = Signal(object)
     list_wanted = Signal()
     left = Signal()
     contents_wanted = Signal(object)
-    """Patterns to find in the contents of objects."""
+    """Patterns to find in decoded contents."""
 
     def __init__(
         self,
@@ -132,18 +138,18 @@ class SearchBar(QWidget):
         self.kind = QComboBox()
         self.kind.setObjectName("searchKind")
         self.kind.addItems(list(KINDS))
-        self.kind.setAccessibleName(self.tr("What to search for"))
+        self.kind.setAccessibleName(self.tr("Kind of search"))
         self.field = QLineEdit()
         self.field.setObjectName("searchField")
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Search"))
-        self.field.setToolTip(self.tr("Up and Down bring back what was searched before"))
-        self.earlier = self._button("▾", "searchEarlier", self.tr("What was searched before"), self._show_earlier)
+        self.field.setToolTip(self.tr("Up and Down: recent searches"))
+        self.earlier = self._button("▾", "searchEarlier", self.tr("Recent searches"), self._show_earlier)
         previous = self.tr("Previous (Shift+Enter)")
         self.before = self._button("↑", "searchPrevious", previous, lambda: self.look(backward=True))
         self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self.look)
         self.all = self._button(
-            self.tr("List"), "searchList", self.tr("List all hits, and show them on the overview"), self.list_all
+            self.tr("List"), "searchList", self.tr("List all hits and mark them on the overview"), self.list_all
         )
         self.stop = self._button(self.tr("Stop"), "searchStop", self.tr("Stop (Esc)"), self.cancel)
         self.progress = QProgressBar()
@@ -170,10 +176,10 @@ class SearchBar(QWidget):
         self.contents = self._button(
             self.tr("Search contents"),
             "searchContents",
-            self.tr("Decode the objects, and find the next one with these bytes in its content"),
+            self.tr("Decode the objects and find the next one that contains these bytes"),
             self.look_in_contents,
         )
-        # A line of its own, of one height: a message neither squeezes the field nor moves the bytes.
+        # A line of fixed height, so that a message does not move the bytes.
         line = QHBoxLayout()
         line.addWidget(self.status, 1)
         line.addWidget(self.contents)
@@ -215,6 +221,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def look(self, *, backward: bool = False) -> None:
+        """Search from the caret and wrap around; a call during a search is queued."""
         patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return
@@ -222,7 +229,7 @@ class SearchBar(QWidget):
             self._drop()
             self._sought = span.source, patterns
         if "find" in self._jobs:
-            # It goes on from the hit that is being looked for.
+            # Continue from the pending hit.
             self._again.append(backward)
             return
         start = span.start if backward else span.start + (1 if span.size else 0)
@@ -264,7 +271,7 @@ class SearchBar(QWidget):
         if number is not None:
             place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
         end = self.tr("beginning") if backward else self.tr("end")
-        around = self.tr("went around the {0}").format(end) if hit.around else ""
+        around = self.tr("wrapped around the {0}").format(end) if hit.around else ""
         self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
 
     def list_all(self) -> None:
@@ -329,7 +336,7 @@ class SearchBar(QWidget):
             entry = shown(cut_middle(text, 40)).replace("&", "&&")
             menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))
         if not self.history.entries:
-            menu.addAction(self.tr("Nothing was searched yet")).setEnabled(False)
+            menu.addAction(self.tr("No recent searches")).setEnabled(False)
         return menu
 
     # --- the job ---

@@ -1,7 +1,4 @@
-"""State of a hex view: source, layout, caret, selection and visible part.
-
-It stands below the view, so that painting, mouse, keys and screen readers share it without knowing the view.
-"""
+"""State of a hex view, independent of the view: shared by painting, mouse, keyboard and accessibility."""
 
 from __future__ import annotations
 
@@ -35,13 +32,14 @@ from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 
 MOST = 2000
-"""Hits on one screen that are marked."""
+"""Maximum number of hits marked on one screen."""
 
 
 def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int) -> tuple[Range, ...]:
+    """Return the ranges of loaded hits that overlap `[start, stop)`, ascending, at most `MOST`."""
     reach = max(pattern.size for pattern in patterns) - 1
     found: list[Range] = []
-    # A page that is missing parts the bytes.
+    # A missing page separates loaded ranges.
     for begin, end in pages.loaded(name):
         first = max(start - reach, begin)
         offsets, which = find_any(pages.bytes_at(name, first, min(stop + reach, end)) or b"", patterns)
@@ -53,36 +51,42 @@ def hits_in(pages: PageCache, name: str, patterns: Sequence[Pattern], start: int
 
 class ByteEdits(Protocol):
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes in one step.
+        """Overwrite bytes at some offsets in one step.
 
         Args:
-            pieces: Offsets and the new bytes there.
-            what: Description; default: the number of bytes that are overwritten.
-            second: Whether it is the second digit of the byte that was typed last.
+            pieces: Offsets and new bytes.
+            what: Description; default: the number of bytes.
+            second: Set for the second digit of the last byte typed.
         """
 
 
 class HexState(QObject):
+    """State of one scroll area, showing one source of a `PageCache`.
+
+    `sections` are sorted without gaps, or empty; `lights` and `arrows` are those of all sources. `edits` is None for
+    read-only files.
+    """
+
     read_only = Signal()
-    """Something was typed, and the file is read only."""
+    """A key was typed, but the file is read-only."""
     hovered = Signal(object)
-    """The `Span` of the field under the pointer, or None."""
+    """`Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
-    """A `HexSelection` that the user made; `select` tells nobody."""
+    """`HexSelection` made by the user; not emitted by `select`."""
     caret_changed = Signal()
-    """The caret or the selection is another, whoever changed it."""
+    """Caret or selection changed, also by `select`."""
     activated = Signal(object)
-    """The offset on which Return was pressed."""
+    """Offset at which Return was pressed."""
     changed = Signal()
-    """The screen is to be painted again."""
+    """The screen needs repainting."""
     rows_changed = Signal(object)
-    """The rows of some bytes, a `Range` or None, are to be painted again."""
+    """`Range` of bytes whose rows need repainting, or None."""
     layout_changed = Signal()
-    """Layout and grid are new ones."""
+    """`layout` and `grid` were replaced."""
     looks_changed = Signal()
-    """Rows have other bytes, colours or marks."""
+    """Bytes, colours or marks of rows changed."""
     view_changed = Signal()
-    """Told soon after: other bytes or colours are on the screen."""
+    """Visible bytes or colours changed; emitted with a short delay."""
 
     def __init__(self, area: QAbstractScrollArea, pages: PageCache) -> None:
         super().__init__(area)
@@ -139,15 +143,18 @@ class HexState(QObject):
 
     @property
     def rows_on_screen(self) -> ScreenRows:
+        """Rows that are completely visible."""
         return self.folds.screen(self._scroller.top, self._scroller.visible)
 
     @property
     def visible_bytes(self) -> tuple[int, int]:
+        """Half-open byte range of the screen, including folded rows."""
         rows = self.rows_on_screen
         return self._bytes_of(rows.top, rows.row_at(rows.lines))
 
     @property
     def stretches(self) -> list[Range]:
+        """Visible byte ranges; of a fold only its first row."""
         return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
     def _bytes_of(self, row: int, stop: int) -> Range:
@@ -236,7 +243,7 @@ class HexState(QObject):
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
-        # What is said of bytes opens their folds, and closes them.
+        # Findings and notes split folds.
         self._resize_bars()
         self._request()
         self.looks_changed.emit()
@@ -330,6 +337,7 @@ class HexState(QObject):
     # --- selection ---
 
     def select(self, span: Span, *, reveal: bool = True) -> None:
+        """Select bytes with the caret on the first one; does not emit `selection_changed`."""
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
@@ -381,9 +389,7 @@ class HexState(QObject):
     def scroll_across(self, steps: float) -> None:
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
-    def move_caret(
-        self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True
-    ) -> None:
+    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None, opens: bool = True) -> None:
         self._half_at, self._opens = -1, opens
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
@@ -415,6 +421,7 @@ class HexState(QObject):
             self._fold_anew(line)
 
     def type_digit(self, digit: int) -> None:
+        """Overwrite half of the byte at the caret; digits typed before its page is loaded are queued."""
         at = self._begin_typing()
         old = self.byte_at(at)
         if self.edits is None:
@@ -453,6 +460,7 @@ class HexState(QObject):
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
+        """Select the run of a byte at once, then its exact field when a job has explained it."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(run[0], run[1])
@@ -491,7 +499,7 @@ class HexState(QObject):
         seen = self.caret_seen
         self._resize_bars()
         if seen:
-            # What is shown above the bytes may take some of their room.
+            # Widgets above the bytes may reduce their height.
             self.show_caret()
         self._request()
 
@@ -527,6 +535,7 @@ class HexState(QObject):
             bar.setValue(int(right + grid.margin) - self.area.viewport().width())
 
     def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
+        """Return the byte nearest to a point and its part; None outside the bytes unless `part` is given."""
         grid = self.grid
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
@@ -562,7 +571,7 @@ class HexState(QObject):
     def _page_changed(self, name: str, number: int) -> None:
         if name != self.name:
             return
-        # Rows that left the screen for a moment may be kept, too.
+        # Rows outside the screen may be cached, too.
         self.looks_changed.emit()
         self._show_row(self._caret)
         self._resize_bars()

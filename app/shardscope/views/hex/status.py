@@ -1,4 +1,4 @@
-"""What a byte or a selection is: its tooltip, and its offset, length and name in the status line."""
+"""Descriptions of a byte or selection: tooltip, and offset, length and field in the status line."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 
 VALUE = 220
-"""Pixels that what the bytes mean may request; it takes more where there is more."""
+"""Minimum width of the value in pixels, if it needs as much."""
 
 MOST = 3
-"""Sections of a selection that are named; more are counted, and listed in the tooltip."""
+"""Maximum number of sections named; more are counted."""
 
 
 class HexStatus(QWidget):
@@ -76,7 +76,7 @@ class HexStatus(QWidget):
         self.setObjectName("hexStatus")
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
-        self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
+        self.value = self._label("statusValue", self.tr("Meaning of the selected bytes"), greedy=True)
         self.whole = self._label("statusSize", self.tr("Size of the source"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)

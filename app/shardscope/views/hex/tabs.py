@@ -1,4 +1,4 @@
-"""The tabs over the bytes: the stored source first, then what parts of it decode to."""
+"""Tabs above the bytes: the stored source, then decoded ones, then the drawing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 MOST = 8
-"""Decoded sources that stay open; the oldest goes."""
+"""Maximum number of decoded sources; the oldest is closed."""
 
 
 @dataclass
@@ -32,7 +32,6 @@ class OpenSource:
 class SourceTabs(QTabBar):
     chosen = Signal(object)
     drawing_chosen = Signal()
-    """The tab of the drawings was clicked."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,10 +56,11 @@ class SourceTabs(QTabBar):
         # An ampersand before a letter would become a shortcut.
         self.setTabText(number, cut_middle(title).replace("&", "&&"))
         if decoded is not None:
-            title = self.tr("What the stored bytes {0} decode to").format(decoded)
+            title = self.tr("Decoded content of {0}").format(decoded)
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
+        """Show a source; a stored source replaces the previous stored one."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
@@ -81,7 +81,7 @@ class SourceTabs(QTabBar):
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
-        # Also with one source: the line keeps its height when others come.
+        # Shown for one source, too, so that the height stays the same.
         self.show()
 
     def set_drawing(self, there: bool) -> None:
@@ -91,7 +91,7 @@ class SourceTabs(QTabBar):
         self._drawing = there
         if there:
             number = self.addTab(self.tr("Drawing"))
-            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+D)"))
+            self.setTabToolTip(number, self.tr("Drawing of the file or of a lookup (Alt+D)"))
         else:
             self.drawing_in_front = False
             self.removeTab(len(self.sources))
@@ -153,6 +153,7 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
+    """Return the stored bytes of a decoded source; None for a stored source."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None

@@ -1,4 +1,4 @@
-"""The hex view: bytes coloured by their meaning, from what is in memory, at any offset."""
+"""Hex view: bytes coloured by their meaning, painted from loaded pages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.fonts import px
 
 _LOOKS = 28
-"""Width of the button in the header."""
 
 
 class HexView(QAbstractScrollArea):
+    """Paints a `HexState` and passes events on; the signals for menus carry the global position."""
+
     menu_requested = Signal(object)
     header_menu_requested = Signal(object)
     field_chosen = Signal(object)
 
-    # Making the scroll bars already sends events.
+    # The base class sends events while it is created.
     _mouse: HexMouse | None = None
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
@@ -53,7 +54,7 @@ class HexView(QAbstractScrollArea):
         self.looks.setObjectName("bytesLooks")
         self.looks.setText("⋯")
         self.looks.setToolTip(self.tr("Bytes per row, folds and fields"))
-        self.looks.setAccessibleName(self.tr("How the bytes are shown"))
+        self.looks.setAccessibleName(self.tr("Display of the bytes"))
         self.looks.setCursor(Qt.CursorShape.ArrowCursor)
         self.looks.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.looks.clicked.connect(

@@ -1,1 +1,1 @@
-"""The passport of what is selected."""
+"""Details of the selection."""

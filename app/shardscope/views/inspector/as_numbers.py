@@ -1,4 +1,4 @@
-"""Bytes at an offset as integers, floats, a time, a GUID, text and bits. No Qt."""
+"""Interpretation of bytes as integers, floats, time, GUID, text and bits. No Qt."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from shardcore.model.number_words import number_text
 
 MOST = 32
-"""Bytes that are looked at."""
+"""Maximum number of bytes read."""
 
 TOO_FEW = "—"
-"""Stands where the source ends before the number does."""
+"""Shown if the source ends before the number does."""
 
 _NUMBERS = (
     ("u8", "B"),
@@ -32,7 +32,7 @@ _NUMBERS = (
     ("f64", "d"),
 )
 _TIMES = (("u64", 8, 1000), ("u64", 8, 1), ("u32", 4, 1000))
-"""Type, bytes, and milliseconds in one unit; the less a wrong reading is likely, the earlier."""
+"""Type, size in bytes, milliseconds per unit; the most reliable first."""
 
 _EARLIEST = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
@@ -40,12 +40,15 @@ _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
+    """One interpretation; `big` is None where the byte order makes no difference."""
+
     name: str
     little: str
     big: str | None = None
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
+    """Return all interpretations; fewer than `MOST` bytes only at the end of the source."""
     return (
         *(_number(name, code, data) for name, code in _NUMBERS),
         Reading("time", next(_times(data), TOO_FEW)),
@@ -56,7 +59,7 @@ def readings(data: bytes) -> tuple[Reading, ...]:
 
 
 def text_of(data: bytes) -> str:
-    # A character may be cut in two at the end of what is looked at.
+    # The last character may be cut.
     text = getincrementaldecoder("utf-8")("replace").decode(data[:MOST])
     end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
     return text[:end]
@@ -73,6 +76,7 @@ def _number(name: str, code: str, data: bytes) -> Reading:
 
 
 def _times(data: bytes) -> Iterator[str]:
+    """Yield the plausible times (1990 to 2050) of counts since 1970."""
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):
             count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds

@@ -1,4 +1,4 @@
-"""Details of a selection as a dialog: looked at, copied, saved as a picture or a page."""
+"""Details of a selection as a page to copy, or to save as a picture, PDF or Markdown."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import ResourceFreeText
 
 WIDTH = 600
-"""Of a picture, in pixels at 100 %."""
+"""Width of the picture in pixels at 100 %."""
 
 SCALE = 2
-"""Points of a picture for each pixel."""
+"""Device pixels per pixel of the picture."""
 
 _MARGIN = 18
 _PRINT_RESOLUTION = 144
@@ -55,6 +55,7 @@ class CardView(ResourceFreeText):
         return page
 
     def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
+        """Paint the page in black, whatever the theme."""
         context = QAbstractTextDocumentLayout.PaintContext()
         context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
         painter = QPainter(device)
@@ -71,6 +72,7 @@ class CardView(ResourceFreeText):
         return image
 
     def write(self, path: Path) -> bool:
+        """Write the page as `.md`, `.svg`, `.pdf` or, for other suffixes, PNG; return whether it was written."""
         kind = path.suffix.lower()
         try:
             path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
@@ -114,7 +116,7 @@ class DetailsDialog(QDialog):
         row.addWidget(self.said, 1)
         self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
         self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
-        self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open as…"))
+        self.copy_link.setToolTip(self.tr("Copy the line that opens these bytes again, in a shell or in Open as…"))
         self.save = self._button(self.tr("&Save…"), self.ask_save)
         close = self._button(self.tr("Close"), self.accept)
         for button in (self.copy_picture, self.copy_link, self.save, close):
@@ -140,9 +142,9 @@ class DetailsDialog(QDialog):
 
     def ask_save(self) -> QFileDialog:
         kinds = {
-            self.tr("Picture, lines and letters (*.svg)"): "svg",
-            self.tr("Picture, points (*.png)"): "png",
-            self.tr("Page to print (*.pdf)"): "pdf",
+            self.tr("SVG: vector graphics (*.svg)"): "svg",
+            self.tr("PNG: pixels (*.png)"): "png",
+            self.tr("PDF (*.pdf)"): "pdf",
             self.tr("Markdown (*.md)"): "md",
         }
         return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)

@@ -1,4 +1,4 @@
-"""Summary of the open file: what it is, how much is in it, and where."""
+"""Summary of the open file: format, counts, sizes and parts."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from shardscope.widgets import theme
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_PARTS = 16
-"""Sections or shards that are listed; others are counted."""
+"""Maximum number of sections or shards listed; others are counted."""
 
 REMOTE_SLICE = 1 << 20
-"""Bytes of a remote volume of which a slice is shown unasked, at most."""
+"""Maximum size in bytes of a remote volume whose slice is shown automatically."""
 
 TWO_COLUMNS = 560
-"""From this width on the parts are beside the facts."""
+"""Width in pixels from which parts and details are side by side."""
 
 _KINDS = MappingProxyType({"bigfile": "BigFile"})
 
 _PICTURE = 132
-"""Pixels of the longer edge of the slice."""
+"""Longer edge of the slice in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,15 @@ class Summary:
 
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
+    """Return the summary of a shard. Runs in a job; reads only a slice of a small array."""
     try:
         known = format_of(shard.format)
     except UsageError:
-        # Its bytes alone are shown.
+        # Unknown format: only the raw bytes are shown.
         rows = [DetailRow("format", "not a known shard format"), DetailRow("size", plural(shard.size or 0, "byte"))]
         return Summary(tuple(rows), (), None)
     rows = [DetailRow("format", shard.title), *_object_rows(shard, remote=remote)]
-    # A folder of a store is not listed for this.
+    # Do not list a remote folder for this.
     listed = not isinstance(shard, DataSet) or shard.listed
     if listed and (size := shard.size) is not None:
         rows.append(DetailRow("size", plural(size, "byte")))

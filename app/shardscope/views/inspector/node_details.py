@@ -13,28 +13,30 @@ from shardcore.sources.base import Source
 from shardscope.session.words import grouped, headline, span_words
 
 RAW = 48
-"""Bytes that are shown raw."""
+"""Maximum number of raw bytes shown."""
 
 LONGEST = 400
-"""Characters of a value that are shown; all are copied."""
+"""Maximum number of characters shown; all are copied."""
 
 MOST_LARGE = 200
-"""Characters of a value that are shown in large letters."""
+"""Maximum number of characters shown in large type."""
 
 MOST_LETTERS = 1 << 16
-"""Characters of a value that are copied."""
+"""Maximum number of characters copied."""
 
 PENDING = "…"
-"""Stands where bytes are not there yet."""
+"""Shown until bytes are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToPage:
-    """Leads to the row of the selected field on the page of its format."""
+    """Link to the row of the selected field in the format reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetailRow:
+    """Row of the details; `copied` is copied instead of `text` if set, `tone` names a colour of `theme.Palette`."""
+
     name: str
     text: str
     copied: str = ""
@@ -53,6 +55,7 @@ class DetailRow:
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
+    """Return the details of a node; `raw` are its first `RAW` bytes, or None until they are loaded."""
     rows = [DetailRow("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(DetailRow("type", node.type, strong=True))
@@ -65,16 +68,16 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
     if shown != [large]:
         rows += [DetailRow(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
     if len(large) > MOST_LARGE:
-        # It is cut in large letters.
+        # The large text is cut.
         rows.append(cut_row("text", large))
     if node.target is not None:
         rows.append(place_row("points to", node.target, link=True))
     if node.elsewhere is not None:
         rows.append(DetailRow("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
-        rows.append(DetailRow("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
+        rows.append(DetailRow("decoded", "→ decoded bytes", target=Span(node.decoded, 0, 1)))
     if node.differs is not None:
-        rows.append(DetailRow("page says", f"{without_marks(node.differs.page)}.", page=True))
+        rows.append(DetailRow("specification", f"{without_marks(node.differs.page)}.", page=True))
         rows.append(DetailRow("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
     if node.error:
         rows.append(DetailRow("error", grouped(node.error), tone="error"))
@@ -85,7 +88,7 @@ def value_texts(value: Value, size: int) -> list[str]:
     if value is None or isinstance(value, bytes):
         return []
     if isinstance(value, bool):
-        # A bit is set or clear: its large letters say so.
+        # The headline already shows whether a bit is set.
         return []
     if isinstance(value, int):
         return [str(value), f"{value & ((1 << 8 * size) - 1) if value < 0 else value:#x}"]

@@ -1,4 +1,4 @@
-"""Details of an object for the inspector: key, state, size, offsets, and facts of its format. No Qt."""
+"""Details of an object for the inspector. No Qt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardscope.views.inspector.node_details import MOST_LETTERS, DetailRow, cut
 MOST_EXTRAS = 24
 
 MOST_SEGMENTS = 5
-"""Parts of a file that are listed."""
+"""Maximum number of segments listed."""
 
 _TONES = MappingProxyType(
     {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
@@ -28,10 +28,10 @@ _TONES = MappingProxyType(
 _NO_CODEC = MappingProxyType({"none": "not compressed", "unread": "", "unknown": "unknown codec"})
 
 _DIGEST = 32
-"""Letters from which on a text is a digest, and not shown again where the key ends with it."""
+"""Characters from which a text at the end of the key is not repeated."""
 
 _SAID_ALREADY = frozenset({MEMBER_ROW, "record", "stop"})
-"""Facts that other rows show, in the numbers of the program."""
+"""Details that other rows already show."""
 
 
 def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType({})) -> list[DetailRow]:
@@ -80,7 +80,7 @@ def _is_raw(value: object) -> bool:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        # One line per fact.
+        # One line per entry.
         return "\n".join(f"{name}: {said(one, MOST_LETTERS)}" for name, one in value.items())
     return said(value, MOST_LETTERS)
 

@@ -1,4 +1,4 @@
-"""The inspector: details of what is selected, or a summary of the file, and the bytes at the caret as numbers."""
+"""Inspector: details of the selection or a summary of the file, and the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 SHOWN = 12
-"""Leads that are listed; others are counted."""
+"""Maximum number of references listed; others are counted."""
 
 
 class LeadsForm(QWidget):
@@ -123,10 +123,10 @@ class LeadsForm(QWidget):
 
 
 LATE_MILLISECONDS = 120
-"""Milliseconds for which the previous selection is shown at most."""
+"""The previous selection is shown at most this long."""
 
 SHORT = 24
-"""Characters of a value that has the largest letters."""
+"""Characters up to which a value has the largest type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,8 @@ class _Bytes:
 
 
 class Inspector(QScrollArea):
+    """Follows the selection and reads the few bytes it shows in jobs; `page_wanted` requests the format reference."""
+
     page_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -164,6 +166,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
+        """Follow the selection; the old details stay until the new ones are loaded, for at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
@@ -215,7 +218,7 @@ class Inspector(QScrollArea):
     def _show_value(self, node: Node) -> None:
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        # Of a digest or a key all letters count, and they stand as they do everywhere else.
+        # Digests and keys are shown completely, in the monospaced font.
         raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
         self.value.set_mono(raw)
         self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
@@ -278,7 +281,7 @@ class Inspector(QScrollArea):
             return
 
         def failed(error: BaseException) -> None:
-            not_here = self.tr("Not within reach")
+            not_here = self.tr("Not available")
             self.error.set_text(f"{not_here}: {plain_words(error)}")
             self.error.show()
             self._session.tell(not_here, error)
@@ -294,7 +297,7 @@ class Inspector(QScrollArea):
     def _show_leads(self, question: ReferenceQuery | None) -> None:
         self.leads.show_question(question)
         if question is not None and question.leads is not None:
-            # The list gets its height first.
+            # Wait until the list has its height.
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
 
     # --- the widgets ---
@@ -416,6 +419,7 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
+    """Return the last node, with `differs` and `elsewhere` of its parent if it has none."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

@@ -1,4 +1,4 @@
-"""The parts of the inspector: a form of names and values, and the table of numbers at the caret."""
+"""Parts of the inspector: form of names and values, and table of numbers at the caret."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from shardscope.widgets.wrap_text import WrapText
 _NAMES = tuple(reading.name for reading in readings(b""))
 
 _WIDE = ("u64", "i64", "f32", "f64")
-"""Numbers whose two byte orders have a row each: a narrow panel has no room for both side by side."""
+"""Numbers with one row per byte order; both do not fit side by side."""
 
 _BREAK = "\u200b"
 
 _LONG = ("time", "GUID", "text")
-"""Readings that take two lines."""
+"""Interpretations that may take two lines."""
 
 
 class Form(QWidget):
@@ -86,7 +86,7 @@ class Form(QWidget):
             value.clicked.connect(lambda number=number: self._follow(number))
             self._grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(value, number, 1)
-            # Else the layout shows them only later, after a blank frame.
+            # Otherwise the layout shows them after a blank frame.
             label.show()
             value.show()
 
@@ -110,7 +110,7 @@ class Numbers(QTableWidget):
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setShowGrid(False)
-        # Both ends of a number say what it is: its sign and its exponent.
+        # Keep both ends of a number: sign and exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
@@ -125,6 +125,7 @@ class Numbers(QTableWidget):
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:
+        """Show the bytes (None: not loaded); `own` is the type of the field, whose row is bold."""
         rows: Sequence[Reading]
         if data is None:
             rows = [Reading(name, PENDING, PENDING) for name in _NAMES]
@@ -194,7 +195,7 @@ class Numbers(QTableWidget):
             if column:
                 item.setFont(self._font)
             self.setItem(row, column, item)
-        # A GUID breaks at its hyphens, which Qt does not do before a digit.
+        # Break GUIDs at hyphens; Qt does not break before a digit.
         item.setText(shown(text).replace("-", f"-{_BREAK}"))
         item.setToolTip(tip(text))
 

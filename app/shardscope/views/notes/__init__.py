@@ -1,1 +1,1 @@
-"""Notes and bookmarks as a panel."""
+"""Panel of notes and bookmarks."""

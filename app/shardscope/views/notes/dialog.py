@@ -1,4 +1,4 @@
-"""The dialog in which a note is written."""
+"""Dialog for the text of a note."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from shardscope.widgets.elided import Elided
 
 
 class NoteDialog(QDialog):
+    """Dialog for a note; `written` carries the span and the text."""
+
     written = Signal(object, str)
 
     def __init__(self, span: Span, place: str, text: str, parent: QWidget | None = None) -> None:
@@ -29,7 +31,7 @@ class NoteDialog(QDialog):
         self.field.setPlaceholderText(self.tr("Text (empty: a bookmark)"))
         self.field.setTabChangesFocus(True)
         self.field.setPlainText(text)
-        # Selected text would be lost with the first letter that is typed.
+        # Selected text would be replaced by the first key.
         self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
         self.limit = QLabel(self)

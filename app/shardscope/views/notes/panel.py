@@ -1,4 +1,4 @@
-"""The panel of notes: a table, and what can be done with them."""
+"""Panel of notes."""
 
 from __future__ import annotations
 

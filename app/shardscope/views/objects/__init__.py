@@ -1,1 +1,1 @@
-"""The table of objects, extraction and dragging."""
+"""Table of objects, extraction and dragging."""

@@ -1,4 +1,4 @@
-"""Actions on the selected objects: extract, copy keys, look up, verify."""
+"""Actions on the selected objects."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from shardscope.widgets.object_model import RowPage
 
 T = TypeVar("T")
 Values = list[str | int | None]
-"""The values of one row."""
 
 MAX_KEYS = 1_000_000
-"""Keys copied at once."""
+"""Maximum number of keys copied."""
 
 MAX_ROWS = 100_000
-"""Rows copied at once."""
+"""Maximum number of rows copied."""
 
 
 class ObjectActions(QObject):
+    """Actions on the selected rows; reading runs in jobs. The window connects `copy_files`."""
+
     trace_requested = Signal(object)
 
     def __init__(self, session: Session, table: ObjectTable, settings: Settings, parent: QWidget) -> None:
@@ -62,7 +63,7 @@ class ObjectActions(QObject):
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
-        # A selection that ends because its rows are shown no more is not announced.
+        # Qt does not signal that a reset ended the selection.
         table.objects.modelReset.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
@@ -84,7 +85,7 @@ class ObjectActions(QObject):
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
         sandbox = self._session.request.sandbox
-        words = self.tr("Not from the sandbox: its bytes are in no file. Save it as a copy, and open that")
+        words = self.tr("Not available in the sandbox: save a copy and open it")
         for action in (self.extract, self.extract_all, self.copy_files):
             action.setEnabled(action.isEnabled() and not sandbox)
             action.setToolTip(words if sandbox else action.text().replace("&", ""))
@@ -124,7 +125,7 @@ class ObjectActions(QObject):
         self._session.ask(
             work,
             lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
-            failed="The rows cannot be read",
+            failed="Cannot read the rows",
             key=("rows", self),
         )
 
@@ -164,11 +165,12 @@ class ObjectActions(QObject):
                 found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
             return make(found)
 
-        self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
+        self._session.ask(work, take, failed="Cannot read the keys", key=("keys", self))
 
     # --- check ---
 
     def check_selected(self) -> Job | None:
+        """Read the selected objects completely in a job; report the digest of one, or how many are readable."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None
@@ -198,7 +200,7 @@ class ObjectActions(QObject):
                 told = f"{what}: {plain_words(error)}"
                 self._session.tell(what, error)
             else:
-                told = last if sound == 1 else f"{sound:,} objects are readable to their ends"
+                told = last if sound == 1 else f"{sound:,} objects readable"
                 self._session.say(told)
             if job is not None:
                 job.note = told

@@ -1,4 +1,4 @@
-"""Visible columns of the object table: those that differ between rows, or the user's choice."""
+"""Visible columns of the object table: those whose values differ, or the user's choice per format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from shardscope.startup.settings import Settings
 from shardscope.views.objects.table import ObjectTable
 
 ALWAYS = ("key",)
-"""Columns that are never hidden."""
 
 PENDING = frozenset({"state", "stored"})
-"""Columns that wait until it is known whether they tell something."""
+"""Columns hidden until the rows are counted."""
 
 
 class ColumnVisibility(QObject):
@@ -35,12 +34,14 @@ class ColumnVisibility(QObject):
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
+        """Set the columns of a newly opened shard; `counted` means that `learn` follows."""
         listing = self._session.listing
         plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
         self._constant = frozenset(plain) | (PENDING if counted else frozenset())
         self._apply()
 
     def learn(self, census: Census | None) -> None:
+        """Hide columns with one value; None if the rows cannot be counted."""
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()
 
@@ -63,7 +64,7 @@ class ColumnVisibility(QObject):
             action.setCheckable(True)
             action.setChecked(column.name in self._table.visible_columns)
             action.setToolTip(column.doc)
-            # Later, when the menu is gone: the table is laid out again.
+            # Wait until the menu is closed: this lays out the table.
             action.triggered.connect(
                 lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
             )

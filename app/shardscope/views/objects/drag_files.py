@@ -1,4 +1,4 @@
-"""Objects as temporary files, for drags and for the clipboard: written by jobs, kept until the program ends. No Qt."""
+"""Objects as temporary files for drags and the clipboard; written in jobs, removed when the program ends. No Qt."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
-"""Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""
+"""Size in bytes up to which a selection is written on mouse press."""
 
 MOST_FILES = 10_000
-"""More objects than this are extracted, not dragged."""
+"""Maximum number of objects dragged."""
 
 _PLAIN = ExtractOptions(manifest=False)
-"""Nobody takes a manifest along."""
 
 _PREFIX = "shardscope-drag-"
 _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
 
 
 class TooLarge(Exception):
-    """A selection that is not written without being requested."""
+    """Selection above the size limit."""
 
 
 @dataclass(frozen=True)
 class Prepared:
+    """Complete files in their own folder; `left_out` counts tombstoned objects that were skipped."""
+
     folder: Path
     files: tuple[Path, ...]
     size: int
@@ -69,6 +70,8 @@ class DraggedNode:
 
 
 class DragFolders:
+    """Private temporary folders (mode 0700) of this process, removed when it ends."""
+
     def __init__(self, base: Path | None = None) -> None:
         self._base = base or Path(tempfile.gettempdir())
         self._root: Path | None = None
@@ -88,6 +91,7 @@ class DragFolders:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def remove_stale(self) -> list[Path]:
+        """Remove and return the folders of dead processes of this user."""
         removed = []
         for path in self._base.glob(f"{_PREFIX}*"):
             match = _NAME.fullmatch(path.name)
@@ -106,6 +110,10 @@ def prepare(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
+    """Write objects to files; skips unused rows, and tombstoned ones unless `deleted`.
+
+    Raises `TooLarge` above `limit` bytes. On any exception all files are removed.
+    """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
     used = (columns.state != State.UNUSED) & (~dead | deleted)
@@ -141,6 +149,7 @@ def prepare_node(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
+    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
     if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
@@ -165,6 +174,7 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
+    """Return whether a node holds the stored content of its object; an entry that refers to it does not."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)

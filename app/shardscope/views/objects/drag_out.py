@@ -1,8 +1,7 @@
-"""Dragging objects out of a table, or nodes out of a tree, as files, and copying them as files.
+"""Dragging objects and nodes to other programs as files, and copying them as files.
 
-A drag must have its files when it begins: programs read them at the drop, or even before. So small selections are
-written by a job when the mouse is pressed, before it has moved; large ones are prepared when a drag is tried, with
-progress, and can be dropped when they are ready.
+Programs read the files at the drop or earlier, so small selections are written in a job on mouse press already. Large
+ones are written when a drag starts, and can be dropped when they are ready.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ def _paint_sheet(painter: QPainter, place: QRectF, colours: theme.Palette, *, se
 
 
 FAR_SMALL = 1 << 20
-"""Bytes of another machine that are fetched on a press already: most presses are no drags."""
+"""Size in bytes of remote objects fetched on mouse press; most presses do not start a drag."""
 
 FAR_MOST = 64 << 20
-"""Bytes of another machine that are fetched for a drag; more is for extracting, which says how far it is."""
+"""Maximum size in bytes of remote objects fetched for a drag; more must be extracted."""
 
 Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
@@ -98,6 +97,12 @@ _Then = Callable[[Prepared], None]
 
 
 class DragOut(QObject):
+    """Makes the selection of a view draggable; owned by the view.
+
+    `selected` returns rows of `Shard.objects` (at most `MOST_FILES` + 1 are used) or a node.
+    Up to `small` bytes are written on mouse press.
+    """
+
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
         super().__init__(view)
         self.small = small
@@ -131,6 +136,7 @@ class DragOut(QObject):
         self._prepare(take, whole=True)
 
     def close(self) -> None:
+        """Remove all files; call it at exit, when no job writes any more."""
         self._port.removeEventFilter(self)
         self._view.removeEventFilter(self)
         self._folders.remove()
@@ -143,7 +149,7 @@ class DragOut(QObject):
                 self._cancel()
                 return True
             return False
-        # The table itself may be gone already when its last events come.
+        # The table may already be deleted when its last events arrive.
         if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
         match event.type():
@@ -166,11 +172,11 @@ class DragOut(QObject):
         # The table selects the row first.
         QTimer.singleShot(0, self, self._prepare_small)
         if index is not None and isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
-            # A press on one of several selected rows may begin to drag them all: it selects that row at the release.
+            # A press on one of several selected rows may start a drag of all, so it selects that row on release.
             self._kept = index
             self._view.setFocus(Qt.FocusReason.MouseFocusReason)
             return True
-        # Another widget has no use for the press: the moves come to it then.
+        # Accept the press, so that the widget receives the moves.
         return index is None
 
     def _move(self, event: QMouseEvent) -> bool:
@@ -208,12 +214,13 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
+        """Write the selected files in a job, then call `then`; unless `whole`, only small selections, silently."""
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return
         if self._session.request.sandbox:
             if whole:
-                told = self.tr("Nothing can be dragged out of the sandbox: save it as a copy, and open that")
+                told = self.tr("Cannot drag out of the sandbox: save a copy and open it")
                 self._session.say(told, failed=True)
             return
         if not isinstance(chosen, DraggedNode):
@@ -225,7 +232,7 @@ class DragOut(QObject):
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
-            # It is being written since the press; the waiting thread takes it then.
+            # Writing started on the press; call `then` when it ends.
             self._then = then or self._then
             return
         self._then = then
@@ -257,7 +264,7 @@ class DragOut(QObject):
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
                 QToolTip.hideText()
-                self._session.say(self.tr("These are too large to fetch for a drag: extract them instead"), failed=True)
+                self._session.say(self.tr("Too large to drag: extract them instead"), failed=True)
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
@@ -330,7 +337,7 @@ class DragOut(QObject):
             return
         pixmap = drag_pixmap(prepared, self._view)
         self.run_drag(_mime(prepared), pixmap)
-        # The drag took the release.
+        # The drag consumed the release event.
         self._pressed = self._kept = None
         self._dragging = False
 

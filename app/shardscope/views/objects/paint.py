@@ -1,4 +1,4 @@
-"""Paints the rows of the object table: texts are cut and measured once, then only drawn."""
+"""Painting of the object table: texts are cut and measured once per row, then only drawn."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shardscope.widgets.object_model import ObjectModel
 MARGIN = 7.0
 
 MAX_KEPT = 4000
-"""Rows whose texts are kept."""
+"""Rows whose texts are cached."""
 
 BAR_ROOM = 40
-"""Pixels of the bars left of the sizes, where the column has room for both."""
+"""Width of the bars left of the sizes in pixels."""
 
 _LEAST_BAR = 12
 _BAR_STRENGTH = 0.45
@@ -70,7 +70,7 @@ class ObjectRowPainter:
         for place in selected:
             painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), ground)
         if not table.hasFocus():
-            # On the quiet colour, texts have their own inks.
+            # On the inactive colour, texts keep their own colours.
             selected = set()
         rows = [self._row(place) for place in range(first, last + 1)]
         metrics = self._metrics[False]

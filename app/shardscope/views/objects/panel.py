@@ -1,4 +1,4 @@
-"""The objects: a filter, the table, and what is known about both."""
+"""Panel of the objects: filter, table and state."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Chips(QWidget):
         button = QToolButton(self)
         button.setText(text)
         button.setCheckable(True)
-        button.setToolTip(self.tr("Only rows of this {0}, {0}:{1}; click again for all").format(name, value))
+        button.setToolTip(self.tr("Show only {0}:{1}; click again to show all").format(name, value))
         button.setAccessibleName(self.tr("Only {0}").format(text))
         button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
         self.buttons[name, value] = button
@@ -135,7 +135,7 @@ class FileSeeker(QObject):
     def seek(self, path: Path) -> None:
         if self._session.shard is None:
             return
-        # It ends with a look at all objects, unless a key tells.
+        # Unless a key matches, all objects are searched.
         self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
 
     def _seek(self, path: Path) -> None:
@@ -158,12 +158,12 @@ class FileSeeker(QObject):
             key=("seek", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
-            title=self.tr("Is {0} in here?").format(path.name),
+            title=self.tr("Find {0}").format(path.name),
         )
 
 
 PAUSE_MILLISECONDS = 60
-"""A selection that stands still for so long is added up."""
+"""A selection is added up after this pause."""
 
 
 class SelectionSums(QObject):
@@ -222,7 +222,7 @@ class FilterField(QLineEdit):
         self.setPlaceholderText(self.tr("Filter: key, *part*, >4K"))
         self.setToolTip(
             self.tr(
-                "Any of these, with blanks between them; all must fit.\n"
+                "Conditions separated by spaces; all must match.\n"
                 "• a key or any part of one; a pattern with * and ?, as 0f3* for a prefix; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
@@ -256,6 +256,7 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
+    """Return the message if there are no rows to count; None if the number of rows is shown."""
     shard = session.shard
     if shard is None:
         return ""
@@ -263,10 +264,10 @@ def why_none(session: Session) -> str | None:
         if isinstance(shard, DataSet) and shard.key_spaces:
             return "Choose a key space first."
         words = {
-            IndexState.LOADING: "Reading the index: the objects are known then …",
-            IndexState.FAILED: "The objects cannot be read.",
+            IndexState.LOADING: "Reading the index …",
+            IndexState.FAILED: "Cannot read the objects.",
         }
-        return words.get(session.index_state, "The objects are known once the index is read.")
+        return words.get(session.index_state, "Load the index to see the objects.")
     if shard.damage is not None and not len(session.listing):
         why = "is not a shard" if isinstance(shard.damage, NotAShard) else "is damaged"
         return f"No objects: this file {why}."
@@ -280,16 +281,16 @@ def none_by_damage(session: Session) -> bool:
 
 
 HIDE = "-state:unused,deleted"
-"""The filter that leaves out rows without an object."""
+"""Filter that hides rows without an object."""
 
 TYPING_MILLISECONDS = 250
-"""The filter waits this long for the next key stroke."""
+"""The filter is applied after this pause in typing."""
 
 DIM_MILLISECONDS = 200
-"""Rows of the last filter are dimmed when those of the next one take longer."""
+"""Old rows are dimmed if filtering takes longer."""
 
 MANY_ROWS = 1_000_000
-"""Filtering more rows than this is a job that is shown."""
+"""Rows above which filtering is listed as a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +301,8 @@ class ListPlace:
 
 
 class ObjectPanel(QWidget):
+    """Follows the session's selection and changes it; `bytes_wanted` requests the focus for the bytes."""
+
     bytes_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -315,11 +318,9 @@ class ObjectPanel(QWidget):
         self.chips = Chips(self)
         self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
         self.hide_unused.setCheckable(True)
-        self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
+        self.hide_unused.setToolTip(self.tr("Hide rows without an object and deleted objects"))
         self.load_button = QPushButton(self.tr("Load index"), self)
-        self.load_button.setToolTip(
-            self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
-        )
+        self.load_button.setToolTip(self.tr("Read the whole index, to sort objects and explain every byte"))
         self.status = Elided(greedy=True, parent=self)
         self.status.setObjectName("objectStatus")
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
@@ -343,7 +344,7 @@ class ObjectPanel(QWidget):
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
         button = QToolButton(self)
         button.setText(sign)
-        button.setToolTip(self.tr("{0}: more rows than can be scrolled at once").format(name))
+        button.setToolTip(self.tr("{0} (too many to scroll at once)").format(name))
         button.setAccessibleName(name)
         button.clicked.connect(lambda: self._turn(step))
         return button
@@ -354,7 +355,7 @@ class ObjectPanel(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
         bar.addWidget(self.chips)
-        # Of one height whatever it shows, and never wider than the line above: no state changes the size.
+        # Fixed height, and never wider than the line above, so that the layout is stable.
         line = QWidget(self)
         line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         foot = self._foot = QHBoxLayout(line)
@@ -521,10 +522,10 @@ class ObjectPanel(QWidget):
             return
         if self._session.listing is None or not can_sort(shard, order):
             states = {
-                IndexState.LOADING: self.tr("The index is being read: sort then."),
+                IndexState.LOADING: self.tr("The index is still loading. Sort when it is loaded."),
                 IndexState.LOADED: self.tr("There are too many rows to sort by this column."),
             }
-            else_ = self.tr("Sorting needs the index: read it first.")
+            else_ = self.tr("Load the index before sorting.")
             self._session.message.emit(states.get(self._session.index_state, else_))
             self._show_order()
             return
@@ -532,9 +533,10 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
+        """Find the rows of a filter and order in a job, after confirmation if that reads a large remote index."""
         if self._session.shard is None:
             return
-        # What an earlier look for the same rows reports, that it was stopped say, is of no interest any more.
+        # A new object, so that results of an earlier search for the same rows are ignored.
         view = replace(view)
         self._view, self._note, self._refused = view, "", False
         self._show_order()
@@ -621,7 +623,7 @@ class ObjectPanel(QWidget):
             return False
         ref = origin.trace.ref if origin.trace is not None else None
         current = self.table.selectionModel().selectedRows()[0]
-        # A damaged index may not lead to it.
+        # With a damaged index, the lookup may not find the object.
         return self.model.row_of(current) == ref.row if ref is not None else self.model.key_of(current) == origin.key
 
     def _open_row(self, row: int) -> None:
@@ -703,7 +705,7 @@ class ObjectPanel(QWidget):
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
-            # What the user can mend comes first; what else there is to say comes last.
+            # Errors of the filter come first, other notes last.
             parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
 

@@ -1,4 +1,4 @@
-"""The table of objects: a view over any number of rows."""
+"""Table view of the objects, for any number of rows."""
 
 from __future__ import annotations
 
@@ -41,26 +41,28 @@ from shardscope.widgets.object_model import ObjectModel
 Index = QModelIndex | QPersistentModelIndex
 
 MAX_PIXELS = 2**31 - 1
-"""Qt counts the pixels of a view in 32 bits and hangs beyond."""
+"""Qt counts the pixels of a view in 32 bits and hangs above."""
 
 SHORT_TEXT = 12
-"""Digits of a kind, a state or a shard that are worth reading; the rest may be cut."""
+"""Minimum width of kind, state and shard in digits."""
 
 MANY_SELECTED = 10_000
-"""Changes of the selection by more rows than this are painted without looking at each."""
+"""Selection changes of more rows repaint the whole view."""
 
 _VEIL = 150
-"""Opacity of what dims outdated rows, of 255."""
+"""Opacity of the veil over outdated rows, of 255."""
 
 LONG_KEY = 14
-"""Digits that a key has room for at least, and all that the other columns leave."""
+"""Minimum width of a key in digits."""
 
 
 class ObjectTable(QTableView):
+    """Shows an `ObjectModel`, one block at a time; its signals carry rows of `Shard.objects`."""
+
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
-    """The beginning of a key, as far as it was typed."""
+    """Prefix of a key typed so far."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -96,9 +98,9 @@ class ObjectTable(QTableView):
         header.setSectionsClickable(True)
         header.setMinimumSectionSize(48)
         for one in (header, rows):
-            # Headers ask whether a whole column is selected, which costs a call for each row: theirs never is.
+            # Headers check whether a whole column is selected, one call per row; an empty selection model avoids that.
             one.setSelectionModel(QItemSelectionModel(model, one))
-        # Room for the sign of the order beside titles that are at the right.
+        # Room for the sort indicator beside right-aligned titles.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
         model.modelReset.connect(self._size_columns)
@@ -106,7 +108,7 @@ class ObjectTable(QTableView):
         self.verticalScrollBar().valueChanged.connect(lambda _: self._measure_texts())
         self.clicked.connect(self._click)
         header.sectionResized.connect(self._resized)
-        # Rows that were not there yet are not kept by the painter: it need not hear when they come.
+        # The painter does not cache rows that are not loaded, so `dataChanged` is not needed.
         model.modelReset.connect(self._painter.forget)
         header.sectionResized.connect(self._painter.forget)
 
@@ -248,6 +250,7 @@ class ObjectTable(QTableView):
         return range(max(first, 0), last + 1)
 
     def follow(self, row: int | None) -> None:
+        """Select a row without emitting `rows_chosen`; None clears the selection."""
         self.follow_place(None if row is None else self.objects.place_of(row))
 
     def follow_place(self, place: int | None) -> None:
@@ -257,7 +260,7 @@ class ObjectTable(QTableView):
                 self._shown = QPersistentModelIndex()
                 self.selectionModel().clear()
                 return
-            # The key is never hidden: arrow keys do not leave a hidden column.
+            # Use the key column, which is never hidden: arrow keys do not leave a hidden column.
             index = self.objects.show_place(place).siblingAtColumn(self._key)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self._shown = QPersistentModelIndex(index)
@@ -293,7 +296,7 @@ class ObjectTable(QTableView):
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
-        # The outline goes round the whole row; Qt paints one cell of the previous row again.
+        # The outline surrounds the row, but Qt repaints only one cell of the previous row.
         self.viewport().update()
         if self.selectionModel().isSelected(current):
             self._choose()
@@ -301,11 +304,12 @@ class ObjectTable(QTableView):
     def viewportEvent(self, event: QEvent) -> bool:
         done = super().viewportEvent(event)
         if isinstance(event, QMouseEvent):
-            # The mouse makes a row current first, and selects it, or ends that, then.
+            # A click first makes a row current, then selects or deselects it.
             self._choose()
         return done
 
     def _choose(self) -> None:
+        """Emit the current row if it is selected, else the shown one while it is, else the first selected row."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return
@@ -355,7 +359,7 @@ class ObjectTable(QTableView):
         return super().event(event)
 
     def keyboardSearch(self, search: str) -> None:
-        # Qt would ask the model for each row here.
+        # Qt would read each row from the model.
         self._typed += search
         self._typing.again()
         self.key_typed.emit(self._typed)
@@ -370,7 +374,7 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
+        # Focus makes a row current without selecting it, so the first key selects it. With Ctrl, Qt only moves.
         last, chosen = self.objects.rowCount() - 1, self.selectionModel()
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
         if event.key() in ends and last >= 0 and (_only_control(event) or not chosen.hasSelection()):
@@ -382,7 +386,7 @@ class ObjectTable(QTableView):
             super().keyPressEvent(event)
             self._choose()
             return
-        # Chosen again: something else may be selected by now.
+        # Emit again, since another selection may have followed.
         self._shown = QPersistentModelIndex()
         self._choose()
 

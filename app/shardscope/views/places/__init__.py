@@ -1,1 +1,1 @@
-"""Locations that can be opened: files, folders, stores, samples."""
+"""Locations to open: files, folders, stores, samples."""

@@ -1,4 +1,4 @@
-"""The list of places: two lines each, and a bar where one is."""
+"""List of locations: two lines each, a bar at the current one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardscope.widgets.elided import cut_text
 from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceModel
 
 SET_IN = 16
-"""Pixels by which a place is stored in below the one that it belongs to."""
+"""Pixels per indentation level."""
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -1,4 +1,4 @@
-"""Places to open: shards of the data set or of the same folder, recent files, samples."""
+"""Panel of locations: shards of the data set or folder, recent files, samples, remote stores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from shardcore.sources.base import Entry
 from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.connections import way_words
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
@@ -61,6 +61,8 @@ UP = ".."
 
 
 class FolderBrowser(QObject):
+    """Lists a folder of a remote store page by page, in jobs; `listed(places)` follows each page."""
+
     moved = Signal()
     listed = Signal(object)
     told = Signal()
@@ -150,12 +152,12 @@ def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
     folder = folder_of(uri, way)
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         folder.close()
-        raise SourceError("web servers cannot list what they have")
+        raise SourceError("web servers do not list files")
     return folder
 
 
 def _ended(_: object, error: BaseException | None) -> None:
-    """Nobody waits for a folder to close."""
+    """Ignore the result of closing a folder."""
 
 
 def _place(uri: str, entry: Entry) -> PlaceEntry:
@@ -168,10 +170,10 @@ def _place(uri: str, entry: Entry) -> PlaceEntry:
 MOST_CARDS = 60
 
 MOST_FILES = 100_000
-"""Files of a folder that are listed."""
+"""Maximum number of files listed."""
 
 NEAR_THE_END = 100
-"""So many rows before the end of what is listed the next page is requested."""
+"""The next page is requested this many rows before the end of the list."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -208,9 +210,9 @@ class PlacesPanel(QWidget):
         self.note = QLabel(self)
         self.note.setContentsMargins(10, 4, 10, 4)
         self.note.setWordWrap(True)
-        # Names of files and errors are no markup.
+        # File names and errors are not markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
-        self.note.setAccessibleName(self.tr("How many places there are"))
+        self.note.setAccessibleName(self.tr("Number of places"))
         head = QHBoxLayout()
         head.setContentsMargins(8, 6, 8, 6)
         head.setSpacing(6)
@@ -318,8 +320,8 @@ class PlacesPanel(QWidget):
                 places = recent_places(self._settings)
             case Group.SAMPLES:
                 places = [
-                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
-                    for one in assets.samples()
+                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not resources.Role.MAIN)
+                    for one in resources.samples()
                 ]
             case Group.REMOTE:
                 places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]
@@ -339,10 +341,10 @@ class PlacesPanel(QWidget):
             text = self._browsed(shown)
         elif not total:
             text = {
-                Group.NEAR: "Nothing else that looks like a shard lies here.",
-                Group.RECENT: "Nothing was opened yet.",
-                Group.SAMPLES: "There are no samples.",
-                Group.REMOTE: "Buckets and servers are listed here once something was opened in them (Ctrl+U).",
+                Group.NEAR: "No other shards in this folder.",
+                Group.RECENT: "No recent files.",
+                Group.SAMPLES: "No samples.",
+                Group.REMOTE: "Buckets and servers that you open (Ctrl+U) are listed here.",
             }[self.group]
         else:
             text = f"{shown:,} of {plural(total, self._noun)}" if shown != total else plural(total, self._noun)
@@ -380,7 +382,7 @@ class PlacesPanel(QWidget):
 
     def _browse_told(self) -> None:
         self._tell()
-        # A page may be shorter than the list is high, or pass no filter.
+        # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)
 
     def _want_more(self) -> None:
@@ -467,6 +469,7 @@ class PlacesPanel(QWidget):
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
+    """Return the files of a folder with the suffix of a known format or of the open file. Runs in a job."""
     endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
     found = []
     for entry in folder.list():
@@ -495,7 +498,7 @@ class KeySpaceCards(QScrollArea):
         grid.setSpacing(10)
         grid.addWidget(title, 0, 0)
         for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
-            # Each of the facts stays on one line.
+            # Break lines only between details.
             facts = shown_text(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
             card = QCommandLinkButton(shown_text(node.name), facts)
             card.setIcon(QIcon())

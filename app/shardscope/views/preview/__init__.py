@@ -1,1 +1,1 @@
-"""Preview of the selected object: text, table, picture, array."""
+"""Preview of the selected object: text, table, picture or array."""

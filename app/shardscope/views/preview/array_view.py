@@ -1,4 +1,4 @@
-"""Array as a picture of two axes, and as numbers. Each element knows its bytes in the content."""
+"""Array as a picture of two axes or as numbers; each element is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
 GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
 
 MOST_COLUMNS = 1000
-"""Columns of the table of numbers."""
+"""Maximum number of columns of the table."""
 
 _CHANNELS = 4
 _LONG = 200
@@ -187,7 +187,7 @@ class ArrayView(ContentView):
     def show_preview(self, preview: Preview) -> None:
         assert isinstance(preview.content, ArrayContent)
         array, statistics = preview.prepared
-        # The mark is that of another array, even of one of the same size.
+        # The mark belongs to the previous array.
         self.plane.set_mark(None)
         self.show_array(array, preview.content.read_layout, statistics)
 
@@ -204,7 +204,7 @@ class ArrayView(ContentView):
             large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
             pairs = list(combinations(large, 2)) or [(large[0], large[0])]
             if not layout.axes:
-                # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+                # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
                 pairs = [(across, down) for down, across in pairs]
             for across, down in pairs:
                 down_name = f" × {self._name(down)}" if down != across else ""
@@ -231,7 +231,7 @@ class ArrayView(ContentView):
         rest = [axis for axis in range(self._array.ndim) if axis not in shown and self._array.shape[axis] > 1]
         for row, axis in enumerate(rest):
             slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
-            # The slider has the arrows; without their symbols the style leaves no room for the number.
+            # Without its buttons, the spin box has room for the number.
             box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
             box.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.setObjectName(f"previewIndex{axis}")
@@ -240,7 +240,7 @@ class ArrayView(ContentView):
                 one.setRange(0, self._array.shape[axis] - 1)
                 one.setAccessibleName(self.tr("Index on {0}").format(self._name(axis)))
             slider.setObjectName(f"previewSlice{axis}")
-            # The middle of a volume shows more than its edge.
+            # Start in the middle, which shows more than the edge.
             for one in (slider, box):
                 one.setValue(self._array.shape[axis] // 2)
             slider.valueChanged.connect(box.setValue)
@@ -266,6 +266,7 @@ class ArrayView(ContentView):
         return across, down
 
     def plane_shown(self) -> NDArray[Any]:
+        """Return the plane in the picture, shape `(rows, columns)`."""
         across, down = self._shown
         places: Any = tuple(
             slice(None) if axis in (across, down) else self._sliders[axis].value() if axis in self._sliders else 0
@@ -273,7 +274,7 @@ class ArrayView(ContentView):
         )
         plane: NDArray[Any] = self._array[places]
         if across == down:
-            # Of one axis, the elements stand below each other.
+            # A single axis is shown as a column.
             return plane.reshape(-1, 1)
         return plane.T if across < down else plane
 
@@ -294,7 +295,7 @@ class ArrayView(ContentView):
             return
         name = LOOKS[look].lower()
         colours = label_colours(plane) if look == LABELS else level_colours(plane, *self.levels.levels, name)
-        # The image has no bytes of its own.
+        # Keep a reference: QImage does not copy the pixels.
         self._pixels = np.ascontiguousarray(colours, np.uint32)
         rows, columns = self._pixels.shape
         self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32))

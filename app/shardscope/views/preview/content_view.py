@@ -1,4 +1,4 @@
-"""Content of an object, prepared for the window, and the base class of its views: one view per kind of content."""
+"""Content prepared for display, and the base class of its views."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ from shardscope.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Preview:
+    """Content of an object, or of a part such as a tensor, prepared by a job.
+
+    Attributes:
+        begin: Offset of the content in the object.
+        name: Name of the part; empty for the whole object.
+        widened: Bytes of the content per byte of the object: 2 for 16-bit floats shown as 32-bit ones.
+        held: Half-open range of the object that contains a compressed part, whose bytes cannot be mapped.
+    """
+
     ref: ObjectRef
     content: Content
     parts: Sequence[ContentPart]
@@ -27,6 +36,7 @@ class Preview:
     held: tuple[int, int] | None = None
 
     def span_of(self, start: int, stop: int) -> Span | None:
+        """Return where bytes of the content are stored: exact, or the compressed blocks that contain them."""
         start, stop = start // self.widened + self.begin, -(-stop // self.widened) + self.begin
         if self.held is not None:
             start, stop = self.held
@@ -42,6 +52,7 @@ class Preview:
         return Span(found.source, min(found.start, end.start), max(found.stop, end.stop))
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
+        """Return the half-open range of the content that a span stores; None if it stores none."""
         part = part_stored_at(self.parts, span) if span is not None else None
         if span is None or part is None:
             return None
@@ -56,21 +67,26 @@ class Preview:
 
 
 class ContentView(QWidget):
+    """View of one kind of content, registered in `VIEWS` of the panel.
+
+    `prepare` runs in a job and may read; `show_preview` gets its result on the GUI thread and must not read.
+    """
+
     pointed = Signal(object, object)
-    """Bytes `[start, stop)` of what is under the pointer; 0, 0 for none."""
+    """Half-open byte range under the pointer; 0, 0 for none."""
     chosen = Signal(object, object)
-    """Bytes `[start, stop)` of what was clicked or reached with a key."""
+    """Half-open byte range that was clicked or reached with a key."""
 
     part_wanted = Signal(int)
-    """Number of the tensor or member that is to be opened."""
+    """Number of the tensor or member to open."""
 
     label: ClassVar[str] = ""
-    """Name of the view in the switch of the panel: one word."""
+    """Name in the switch of the panel, one word."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
-        # A focus proxy would be reached by Tab before the controls above it, and hide them from Tab.
+        # Not a focus proxy, which would break the tab order of the controls above.
         self.keys: QWidget = self
 
     @classmethod
@@ -85,7 +101,7 @@ class ContentView(QWidget):
         raise NotImplementedError
 
     def mark(self, start: int, stop: int) -> None:
-        """Mark what has bytes `[start, stop)`, and bring it into view."""
+        """Mark the elements of bytes `[start, stop)` and scroll to them."""
 
     def open_find(self) -> bool:
         return False

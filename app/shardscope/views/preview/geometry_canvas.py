@@ -1,4 +1,4 @@
-"""Canvas of a scene: turned, zoomed, pointed at. Draws by NumPy, fewer details while it turns."""
+"""Canvas of a 3D scene, drawn by NumPy, with fewer details while it turns."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
 BUDGET = 0.016
-"""Seconds that a picture may take while the scene turns."""
+"""Seconds per picture while the scene turns."""
 
 SETTLE_MILLISECONDS = 120
-"""Time without a move after which the scene is drawn in full."""
+"""The scene is drawn in full after this pause."""
 
 REACH = 12.0
-"""Distance of the pointer from a vertex that it points at, in pixels."""
+"""Maximum distance of the pointer from a vertex in pixels."""
 
 DEGREES = 10.0
 ZOOM = 1.25
@@ -45,14 +45,16 @@ _AXES = (("x", QColor("#d9534a")), ("y", QColor("#3f9b4f")), ("z", QColor("#3b7d
 
 Drawn = Callable[[Shaded], None]
 Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
-"""Draws a scene in full somewhere else, and hands the picture over: scene, camera, columns, rows, width of lines."""
+"""Draws a scene in a job and calls back: scene, camera, columns, rows, line width, callback."""
 
 
 class GeometryCanvas(QWidget):
+    """3D scene with box, axes and scale; `pointed` and `chosen` carry the number of a thing, -1 for none."""
+
     pointed = Signal(int)
     chosen = Signal(int)
     spoken_role = QAccessible.Role.Graphic
-    # Set before the base class is: it sends events while it begins.
+    # Class attributes, since the base class sends events while it is created.
     scene: Scene | None = None
     shaded: Shaded | None = None
 
@@ -132,6 +134,7 @@ class GeometryCanvas(QWidget):
         return QPointF((columns[middle] + 0.5) * factor, (rows[middle] + 0.5) * factor)
 
     def thing_at(self, place: QPointF) -> int:
+        """Return the triangle at a point, or the nearest vertex within `REACH` pixels; -1 for none."""
         scene, shaded = self.scene, self.shaded
         if scene is None or shaded is None or not self._full:
             return -1
@@ -144,7 +147,7 @@ class GeometryCanvas(QWidget):
             return -1
         seen = shaded.project(scene.anchors)
         away = np.hypot(seen[:, 0] - place.x() * factor, seen[:, 1] - place.y() * factor)
-        # Of some that are as near, the one in front.
+        # Prefer the nearest to the viewer among equal distances.
         nearest = int(np.argmin(away - 1e-6 * seen[:, 2]))
         return int(scene.things[nearest]) if away[nearest] <= REACH * factor else -1
 
@@ -163,7 +166,7 @@ class GeometryCanvas(QWidget):
         begun = time.perf_counter()
         shaded = shade(coarse, self.camera, columns, rows, wide=wide)
         taken = time.perf_counter() - begun
-        # Pixels are what it costs: the next picture has as many as fit into the budget.
+        # Choose the resolution of the next picture so that it fits the budget.
         self._divisor = min(max(self._divisor * math.sqrt(max(taken, 1e-4) / (0.8 * BUDGET)), 1.0), 6.0)
         self._take(shaded, full=False)
         self._settle.start()
@@ -175,7 +178,7 @@ class GeometryCanvas(QWidget):
         columns, rows, wide = self._pixels()
 
         def take(shaded: Shaded) -> None:
-            # Another picture was begun meanwhile.
+            # Drop the picture if another one was started meanwhile.
             if scene is self.scene and camera is self.camera and (columns, rows, wide) == self._pixels():
                 self._take(shaded, full=True)
 
@@ -384,5 +387,3 @@ def length_text(length: float, unit: str) -> str:
             if abs(length) >= size:
                 return f"{length / size:,.4g} {name}"
     return f"{length:,.4g} {unit}".rstrip()
-
-

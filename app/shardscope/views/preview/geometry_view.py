@@ -1,4 +1,4 @@
-"""Mesh, skeleton or annotations in 3D. Fragments, vertices and rows have their bytes, in both directions."""
+"""3D view of meshes, skeletons and annotations; fragments, vertices and rows are linked to their bytes."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class GeometryView(ContentView):
         self._found = prepared.content
         if isinstance(prepared.content, MeshContent):
             level = prepared.content.level
-            # Boxes are those of the coarsest level.
+            # Without triangles, the coarsest level is shown as boxes.
             self.levels.setCurrentIndex(level if level >= 0 else coarsest(prepared.content))
         unit = prepared.content.geometry().unit
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)

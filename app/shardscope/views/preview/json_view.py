@@ -1,4 +1,4 @@
-"""JSON as a tree of names and values; each value has its bytes in the content."""
+"""JSON as a tree; each value is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.plain_text import tip
 
 GROUP = 1000
-"""Items of one level; more are shown in groups of as many."""
+"""Maximum number of items per level; more are grouped."""
 
 _SHALLOW = 40
-"""Rows of the first levels that are unfolded at first."""
+"""Maximum number of rows expanded at first."""
 
 _COLOURS = {"string": "ok", "number": "note", "boolean": "accent", "null": "accent"}
 _CONTAINERS = ("object", "array")
@@ -35,6 +35,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(eq=False, slots=True)
 class _Item:
+    """Value in the tree, or a group of its members `[first, last)`."""
+
     parent: _Item | None
     row: int
     value: JsonValue
@@ -84,6 +86,7 @@ class JsonTree(QAbstractItemModel):
         return found
 
     def bytes_of(self, index: Index) -> tuple[int, int]:
+        """Return the half-open range of a value with its name; of a group, of all its members."""
         item = self.of(index)
         if item.group:
             inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]
@@ -127,7 +130,7 @@ class JsonTree(QAbstractItemModel):
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         items = self._items(self.of(parent)) if not (parent.isValid() and parent.column()) else []
         if not parent.isValid() and not self._root.value.count:
-            # The text is one plain value.
+            # The text is a single value.
             return self.createIndex(row, column, self._root) if row == 0 and 0 <= column < 2 else QModelIndex()
         return self.createIndex(row, column, items[row]) if 0 <= row < len(items) and 0 <= column < 2 else QModelIndex()
 
@@ -239,7 +242,7 @@ class JsonView(ContentView):
 
     def mark(self, start: int, stop: int) -> None:
         index = self.tree.index_at(start) if self._exact else QModelIndex()
-        # The smallest value that has all of the bytes.
+        # Find the smallest value that contains all bytes.
         while index.isValid() and self.tree.bytes_of(index)[1] < stop:
             index = index.parent()
         if index.isValid():

@@ -1,4 +1,4 @@
-"""Levels of an array: statistics of its elements, colour maps, and the histogram in which the levels are shown."""
+"""Value range of an array: statistics, colour maps and histogram."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from shardcore.model.number_words import number_text
 from shardscope.widgets import theme
 
 BINS = 128
-"""Bins of the histogram; fewer where there are fewer values."""
+"""Bins of the histogram; fewer for a small range of integers."""
 
 SAMPLE = 1 << 20
-"""Elements from which histogram and percentiles are computed."""
+"""Maximum number of elements for histogram and percentiles."""
 
 NAN = 0xFFB0306A
-"""Colour of what is no number."""
+"""ARGB colour of NaN."""
 
 _ROWS = 1 << 20
 _LARGE = 1e30
@@ -30,6 +30,12 @@ _LARGE = 1e30
 
 @dataclass(frozen=True, slots=True)
 class ArrayStatistics:
+    """Statistics of an array; `low` and `high` are finite, `auto` are the 1st and 99th percentile.
+
+    `counts` is the histogram from `low` to `high`, of a sample if the array is large.
+    `odd` counts values that are not finite.
+    """
+
     low: float = 0.0
     high: float = 1.0
     auto: tuple[float, float] = (0.0, 1.0)
@@ -68,7 +74,7 @@ def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
     whole = kept.dtype.kind in "iu" and high - low < BINS
     bins = int(high - low) + 1 if whole else BINS
     values = kept.astype(np.float64)
-    # Bounds far apart overflow in their difference: bins are computed from shares.
+    # The difference of distant bounds overflows, so halve them first.
     spread = high / 2 - low / 2
     share = (values / 2 - low / 2) / spread if spread else np.zeros(len(values))
     counts = np.bincount(np.minimum((share * bins).astype(np.int64), bins - 1), minlength=bins)
@@ -77,7 +83,7 @@ def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
     return ArrayStatistics(low, high, auto, counts.astype(np.int64), odd)
 
 
-# Colours at equal steps; between them they are mixed. The library that has these maps takes a second to load.
+# Sampled colour maps, to avoid the slow import of a plotting library.
 _MAPS = {
     "grey": (0x000000, 0xFFFFFF),
     "viridis": (
@@ -99,9 +105,10 @@ def colour_table(name: str) -> NDArray[np.uint32]:
 
 
 def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
+    """Return the ARGB pixels of a plane of shape `(rows, columns)`; values are clipped to `low` and `high`."""
     table = colour_table(name)
     if plane.dtype.itemsize == 1:
-        # Each value has its colour, whatever the number of pixels.
+        # Use a table of the 256 possible values.
         values = scalars(np.arange(256, dtype=np.uint8).view(plane.dtype))
         return table[_shades(values, low, high)][plane.view(np.uint8)]
     pixels = np.empty(plane.shape, np.uint32)
@@ -118,7 +125,7 @@ def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "gre
 def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
     if not high > low:
         return (block >= high).astype(np.uint8) * np.uint8(255)
-    # In halves: the difference of bounds far apart is no number.
+    # Halve first: the difference of distant bounds overflows.
     wide = block.dtype.itemsize > 4 or max(abs(low), abs(high)) > _LARGE
     values: NDArray[np.floating[Any]] = block.astype(np.float64 if wide else np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -173,7 +180,7 @@ class Histogram(QWidget):
         painter = QPainter(self)
         area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         painter.fillRect(area, colours.base)
-        # Rare values are seen beside frequent ones.
+        # Logarithmic, so that rare values are visible.
         heights = np.log1p(counts) / max(float(np.log1p(counts.max())), 1.0)
         wide = (area.width() - 6) / len(counts)
         low, high = (self._x(value) for value in self._levels)
@@ -225,7 +232,7 @@ class LevelsBar(QWidget):
         self.histogram = Histogram()
         self.low = self._field("previewLow", self.tr("Value of the first colour"))
         self.high = self._field("previewHigh", self.tr("Value of the last colour"))
-        # They stand where the owner has room.
+        # The owner places these buttons.
         self.auto = self._button("previewAuto", self.tr("Auto"), self.tr("From 1 % to 99 % of the elements"))
         self.whole = self._button("previewAllLevels", self.tr("All"), self.tr("From the minimum to the maximum"))
         bar = QHBoxLayout(self)
@@ -243,7 +250,7 @@ class LevelsBar(QWidget):
         line.setAccessibleName(spoken)
         line.setToolTip(spoken)
         validator = QDoubleValidator(line)
-        # Numbers are shown with a point, whatever the language.
+        # Use a decimal point in every locale.
         validator.setLocale(QLocale.c())
         line.setValidator(validator)
         line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.0000e-00") + 18)

@@ -1,4 +1,4 @@
-"""Preview of the selected object: what it is, and the bytes of what is pointed at."""
+"""Preview of the selected object, with links between elements and bytes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ from shardscope.widgets.while_visible import WhileVisible
 
 
 class PictureView(ContentView):
+    """Decoded picture; its pixels are compressed together, so each is linked to all bytes."""
+
     label = "Picture"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -113,7 +115,7 @@ class PictureView(ContentView):
     def show_preview(self, preview: Preview) -> None:
         one = preview.content
         assert isinstance(one, PictureContent)
-        # The image has no bytes of its own.
+        # Keep a reference: QImage does not copy the pixels.
         self._pixels = preview.prepared
         rows, columns, _ = self._pixels.shape
         image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
@@ -148,7 +150,7 @@ class PictureView(ContentView):
 
 class ScopeSwitch(QWidget):
     changed = Signal(bool)
-    """Choice of a scope: true for the whole volume, false for the selected chunk."""
+    """True for the whole volume, false for the selected chunk."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -191,25 +193,25 @@ VIEWS: tuple[type[ContentView], ...] = (
     RowsView,
     TextView,
 )
-"""Views, one line each: the first that shows a content is its default, the panel offers all that do."""
+"""All views; the first that can show a content is its default."""
 
 REMOTE = 1 << 16
-"""Bytes of a remote object that are read without a click."""
+"""Bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Bytes of a text that are shown at first."""
+"""Bytes of a text that are read at first."""
 
 LATE_MILLISECONDS = 120
-"""Milliseconds for which the object before is shown at most."""
+"""The previous object is shown at most this long."""
 
 _WIDE = 420
-"""Pixels of a panel that has room for all buttons."""
+"""Width in pixels from which all buttons are shown."""
 
 _IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of members of archives that are shown in place of the list; others open in a tab of their own."""
+"""Kinds of archive members shown in the preview; others open in a tab."""
 
 WHOLE = 64 << 20
-"""Bytes that are read on request."""
+"""Maximum number of bytes read on request."""
 
 
 def views_of(found: Content) -> tuple[type[ContentView], ...]:
@@ -217,11 +219,15 @@ def views_of(found: Content) -> tuple[type[ContentView], ...]:
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[str, str]) -> tuple[Preview, str]:
+    """Read and prepare an object; return it with the label of its view, empty if none can show it. Runs in a job.
+
+    `limit` is the number of bytes read, None for the default of each kind. `labels` are the views chosen last, by kind.
+    """
     found = content(shard, ref, limit=limit)
     try:
         parts = shard.content_parts(ref)
     except ShardError:
-        # The content is shown; what stores each byte of it is unknown.
+        # Show the content without links to its bytes.
         parts = ()
     return prepared(shard, Preview(ref, found, parts), labels)
 
@@ -261,6 +267,7 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
+    """Read a member of an archive; None if it has to open in its own tab. See `preview_of`."""
     assert isinstance(shown.content, ArchiveContent)
     member = shown.content.members[number]
     try:
@@ -310,6 +317,8 @@ class DragHandle(QWidget):
 
 
 class PreviewPanel(QWidget):
+    """Follows the selected object while visible; reads in jobs."""
+
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("preview")
@@ -558,7 +567,7 @@ class PreviewPanel(QWidget):
             shape = " × ".join(map(str, found.layout.shape))
             return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
         if not found.complete and found.size and not isinstance(found, BytesContent):
-            return self.tr("{0}: shown once fully read").format(found.title)
+            return self.tr("{0}: read all to show it").format(found.title)
         if isinstance(found, BytesContent) and found.size:
             return self.tr("{0}: empty text").format(found.title)
         return self.tr("Empty") if found.size == 0 else found.title
@@ -693,6 +702,7 @@ class PreviewPanel(QWidget):
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:
+        """Write the content to a file in a job; replaces an existing file."""
         shown = self.shown
         if shown is None:
             return

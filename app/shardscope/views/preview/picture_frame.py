@@ -1,4 +1,4 @@
-"""Frame of a picture with controls: above it and below it, or beside it in a low panel."""
+"""Layout of a picture with controls: above and below it, or beside it in a low panel."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 from shardscope.widgets.fonts import px
 
 LOW = 330
-"""Height in pixels below which the controls stand beside the picture."""
+"""Height in pixels below which the controls are beside the picture."""
 
 SIDE = 380
-"""Width of the controls there."""
+"""Width of the controls beside the picture in pixels."""
 
 _LEAST = 120
 
@@ -63,7 +63,7 @@ class PictureFrame(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()
-        # A wide panel may be as low as the controls beside the picture allow.
+        # A wide panel may be lower, since the controls are beside the picture.
         return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * px(SIDE) else least
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -1,4 +1,4 @@
-"""Plane of pixels: a picture or a slice of an array, with zoom, the pixel under the pointer, and a marked one."""
+"""Zoomable plane of pixels: a picture or a slice of an array."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import plain_label
 
 MOST_ZOOM = 64.0
-"""Screen pixels per pixel."""
+"""Maximum number of screen pixels per image pixel."""
 
 _STEP = 1.25
 _NOTCH = 120
-"""Angle of one notch of a wheel; touchpads send parts of it."""
+"""Wheel angle of one notch; touchpads send fractions."""
 
 _CHECK = 8
 ARROWS = {
@@ -35,14 +35,16 @@ ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
-"""Steps of the arrow keys: across and down."""
+"""Steps (across, down) of the arrow keys."""
 
 
 class PlaneView(QWidget):
+    """Zoomable image; `pointed` and `chosen` carry a pixel, -1 for none."""
+
     pointed = Signal(int, int)
     chosen = Signal(int, int)
     zoomed = Signal()
-    """Pixels have another size on the screen."""
+    """The zoom changed."""
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -87,6 +89,7 @@ class PlaneView(QWidget):
             self.update()
 
     def zoom(self, factor: float | None) -> None:
+        """Multiply the zoom; None fits the image into the widget, 0 sets one screen pixel per image pixel."""
         if factor is None:
             self._zoom, self._offset = 0.0, QPointF()
         else:
@@ -110,7 +113,7 @@ class PlaneView(QWidget):
         if self._image.isNull():
             return 1.0
         room = min(self.width() / self._image.width(), self.height() / self._image.height())
-        # Enlarged pixels have whole numbers of screen pixels.
+        # Enlarge pixels by whole numbers only.
         ratio = self.devicePixelRatioF()
         return max(float(int(room * ratio)), 1.0) / ratio if room * ratio >= 1 else room
 
@@ -197,7 +200,7 @@ class PlaneView(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y()
         if not turned:
-            # Sideways on a touchpad.
+            # Horizontal scrolling on a touchpad.
             event.accept()
             return
         before, place = self._scale, event.position()
@@ -205,7 +208,7 @@ class PlaneView(QWidget):
         self.zoom(_STEP ** (turned / _NOTCH))
         factor = self._scale / before
         middle = QPointF(self.width() / 2, self.height() / 2)
-        # What is under the pointer stays there.
+        # Zoom around the pointer.
         self._offset = place + (frame.center() - place) * factor - middle
         event.accept()
 

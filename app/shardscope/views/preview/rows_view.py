@@ -1,4 +1,4 @@
-"""Rows of a content: cells of a table, tensors, members of an archive, strings in bytes."""
+"""Content as rows: tables, tensors, members of an archive, strings in bytes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.table_model import TableModel
 
 MOST_WIDTH = 280
-"""Pixels of a column at first."""
+"""Initial maximum width of a column in pixels."""
 
 MOST_ANNOTATIONS = 100_000
-"""Annotations in a table."""
+"""Maximum number of annotations in a table."""
 
 _MEASURED = 100
 _COPIED = 100_000
@@ -54,6 +54,7 @@ class ContentRows:
         return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
+        """Return the half-open range of a cell or its row; empty if it has none."""
         return self._spans[row]
 
     def cell_at(self, offset: int) -> tuple[int, int] | None:
@@ -66,7 +67,7 @@ class DelimitedRows(ContentRows):
         encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
         data = content.data
         if encoding.startswith(_WIDE):
-            # The cells have no bytes: those of the copy in UTF-8 are others.
+            # Offsets in the UTF-8 copy are not those of the content.
             data, encoding = content.text.encode("utf-8", "replace"), "utf-8"
         self._exact = data is content.data
         self._data, self._encoding, self._delimiter = data, encoding, content.delimiter
@@ -85,7 +86,7 @@ class DelimitedRows(ContentRows):
         found = row_spans(self._data)
         listed = sum(1 for row in content.rows if row)
         if len(found) < listed:
-            # Quotes within cells that have no quotes around them: each line is a row.
+            # Unbalanced quotes inside cells: treat each line as a row.
             plain = row_spans(self._data.replace(b'"', b"_"))
             return plain if len(plain) == listed else found
         return found
@@ -185,13 +186,14 @@ class RowsModel(TableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
-                # Room for the arrow of the order, at the end of the titles of numbers.
+                # Room for the sort indicator in right-aligned titles.
                 room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
                 return shown(self.titles[section]) + room
             return f"{int(self.things[section]) + 1}"
         return super().headerData(section, orientation, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column, numbers by value, empty cells last; -1 restores the order of the content."""
         count, source = len(self.source), self.source
         self.layoutAboutToBeChanged.emit()
         self.ordered_by = column
@@ -299,7 +301,7 @@ class RowsView(ContentView):
         for column in range(min(len(source.titles), 64)):
             texts = (shown(cells[column]) for cells in sample if column < len(cells))
             wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
-            # Room for the arrow of the order beside the title.
+            # Room for the sort indicator.
             room = 30 if column in self.rows.numbers else 20
             wide = max(wide, bold.horizontalAdvance(shown(source.titles[column])) + room)
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))

@@ -1,4 +1,4 @@
-"""Text with line numbers, colours and a find line; each line has its bytes in the content."""
+"""Text with line numbers, syntax colours and search; each line is linked to its bytes."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]
-"""Start and stop of a token in the text, and its role: a name of a colour of the theme."""
+"""Start, stop and colour name of a token."""
 
 MOST_COLOURED = 1 << 16
-"""Characters that get colours."""
+"""Maximum number of characters with syntax colours."""
 
 FIRST = 1 << 18
-"""Characters that are shown at first."""
+"""Characters shown at first."""
 
 MOST = 1 << 22
-"""Characters that are shown on request."""
+"""Maximum number of characters shown on request."""
 
 MOST_LINE = 10_000
-"""Characters of a line that are shown: Qt lays out longer lines slowly."""
+"""Maximum characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
-"""Places of a searched text that are counted."""
+"""Maximum number of hits counted."""
 
 _MARKED = 1000
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
@@ -73,11 +73,13 @@ def shown_text(text: str) -> str:
 
 
 def qt_position(text: str) -> Callable[[int], int]:
+    """Return a function from text offsets to Qt positions, where characters beyond U+FFFF count twice."""
     wide = [match.start() for match in _BEYOND.finditer(text)]
     return lambda offset: offset + bisect_left(wide, offset)
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
+    """Return the coloured tokens of a text in Qt positions, found by Pygments."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None
@@ -135,6 +137,8 @@ class _Numbers(QWidget):
 
 
 class TextLines(QPlainTextEdit):
+    """Text with line numbers; `pointed(line)` and `chosen(line)` count from 0, -1 for none."""
+
     pointed = Signal(int)
     chosen = Signal(int)
 

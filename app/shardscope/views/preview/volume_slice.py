@@ -1,4 +1,4 @@
-"""Window of a plane of a volume, filled with chunks as they arrive."""
+"""Visible part of a plane of a volume, filled as chunks arrive."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from shardcore.shards.cache import LruCache
 from shardscope.views.preview.levels import level_colours
 
 MOST_EDGE = 1024
-"""Pixels across and down that are shown of a plane at once."""
+"""Maximum width and height of the window in pixels."""
 
 MOST_SHOWN = 2048
-"""Chunks that are shown of a plane at once."""
+"""Maximum number of chunks in the window."""
 
 KEPT = 128 << 20
-"""Bytes of decoded chunks that are kept, so that the next slice needs no request."""
+"""Size in bytes of the cache of decoded chunks."""
 
 MOST_CHUNK = 64 << 20
-"""Decoded bytes of a chunk that is shown."""
+"""Maximum decoded size in bytes of a chunk."""
 
 
 class ChunkState(Enum):
@@ -44,12 +44,13 @@ Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
 
 
 def is_shown(grid: ChunkGrid) -> bool:
+    """Return whether an array has numbers on two axes or more, in chunks of at most `MOST_CHUNK` bytes."""
     return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
 
 
 def planes_of(grid: ChunkGrid) -> list[tuple[int, int]]:
     pairs = list(combinations([axis for axis, length in enumerate(grid.shape) if length > 1], 2))
-    # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+    # Matrices are shown row by row; of named axes (x, y, z) the first is horizontal.
     return pairs if grid.axes else [(across, down) for down, across in reversed(pairs)]
 
 
@@ -59,6 +60,7 @@ def chunk_size(grid: ChunkGrid) -> int:
 
 
 def first_slice(grid: ChunkGrid) -> QImage | None:
+    """Read and return the default slice; None if it takes more than `MOST_CHUNK` bytes."""
     shown = VolumeSlice(grid, *planes_of(grid)[0], Kept(KEPT))
     if len(shown.chunks) * chunk_size(grid) > MOST_CHUNK:
         return None
@@ -67,6 +69,7 @@ def first_slice(grid: ChunkGrid) -> QImage | None:
 
 
 def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:
+    """Cache a chunk; thread-safe."""
     size = chunk.nbytes if isinstance(chunk, np.ndarray) else 64
     kept.put((grid.name, cell.at), (chunk,), size)
 
@@ -89,6 +92,11 @@ def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
 
 
 class VolumeSlice:
+    """Pixels of a window of a plane; GUI thread only.
+
+    `at` is the coordinate on each axis, on those of the plane of the first pixel. `values` has shape `(rows, columns)`.
+    """
+
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
         self.grid, self.across, self.down = grid, across, down
         self._kept = kept

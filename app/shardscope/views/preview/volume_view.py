@@ -1,4 +1,4 @@
-"""Volume as one picture: a slice assembled from chunks, and where the voxel that was clicked is stored."""
+"""Volume as a picture: a slice assembled from chunks, and the storage location of a voxel."""
 
 from __future__ import annotations
 
@@ -58,13 +58,12 @@ _HATCHES = {
     ChunkState.UNREADABLE: Qt.BrushStyle.DiagCrossPattern,
     ChunkState.ELSEWHERE: Qt.BrushStyle.Dense7Pattern,
 }
-"""One hatch per state of a chunk without pixels."""
 
 HUES = (255, 60, 165, 315, 15, 108, 210, 285)
-"""Hues of shards; they repeat."""
+"""Hues of shards in degrees; they repeat."""
 
 LEAST_EDGE = 4.0
-"""Screen pixels of a chunk whose edges are drawn."""
+"""Minimum edge in screen pixels of a chunk whose border is drawn."""
 
 
 def shard_colour(number: int, alpha: float = 1.0) -> QColor:
@@ -148,23 +147,25 @@ class VolumePlane(PlaneView):
 
 
 BATCH = 32
-"""Chunks that a job reads before they are shown."""
+"""Chunks read by one job."""
 
 SETTLE_MILLISECONDS = 60
-"""Time after the last move of the picture or a slider before chunks are read."""
+"""Chunks are read after this pause in moves."""
 
 POINT_MILLISECONDS = 30
-"""Time that the pointer rests on a voxel before its bytes are highlighted."""
+"""A voxel is highlighted after the pointer rests this long."""
 
 MOST_SHARDS = 8
-"""Shards that the legend names."""
+"""Maximum number of shards in the legend."""
 
 FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
-"""Facts on a voxel, two in a row; the last two have a row each."""
+"""Details of a voxel, two per row; the last two have a row each."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridFound:
+    """Array of chunks; `own` is false for another scale, which has its own address `uri`."""
+
     grid: ChunkGrid
     own: bool
     uri: str = ""
@@ -179,6 +180,7 @@ def grid_of(shard: Shard, scale: str) -> GridFound | None:
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first and last element stored in the selected bytes, or None. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -187,7 +189,7 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
     if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
     if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
-        # All of the chunk, with the header before its blocks.
+        # The whole chunk, including the header before its blocks.
         first, stop = 0, layout.nbytes
     elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:
         first = part.content_at(span.start)
@@ -202,10 +204,12 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
 
 
 class VolumeView(QWidget):
+    """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
+
     offered = Signal(bool)
-    """True if the open shard has an array of many chunks."""
+    """True if the open shard contains an array that can be shown."""
     look_up_requested = Signal(str)
-    """Key of the chunk that is to be looked up."""
+    """Key of the chunk to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -591,6 +595,7 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
+        """Highlight the bytes of the voxel under the pointer; not for remote shards, which would need requests."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.point_at([])

@@ -1,1 +1,1 @@
-"""The structure of a file as a tree."""
+"""Structure of a file as a tree."""

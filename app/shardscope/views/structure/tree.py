@@ -1,4 +1,4 @@
-"""The structure of the file as a tree: what it is made of, with values, offsets and sizes."""
+"""Structure of the file as a tree with values, offsets and sizes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[No
     add(translate("NodeMenu", "Find &references"), ask, bool(node.span.size))
     if node.decoded:
         add(translate("NodeMenu", "Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)), True)
-    # A field leads into another file where its record does.
+    # A field refers to another file if its record does.
     elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
     if elsewhere is not None:
         add(translate("NodeMenu", "Go to {0}").format(elsewhere.text), lambda: deeds.elsewhere(elsewhere), True)
@@ -141,7 +141,7 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
     add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2), copy_lines)
     if node.span.size and not request.sandbox:
         how = request.again()
-        # Of a sandbox, a line would read the file on disk.
+        # In a sandbox, the command would read the file on disk.
         add(
             forms,
             translate("NodeMenu", "&shardcore command"),
@@ -159,6 +159,8 @@ _Place = tuple[str, Span]
 
 @dataclass(frozen=True)
 class LitNodes:
+    """Nodes of highlights: `ends` are highlighted themselves, `ways` while they are collapsed."""
+
     ends: dict[_Place, list[Light]] = field(default_factory=dict)
     ways: dict[_Place, list[Light]] = field(default_factory=dict)
 
@@ -171,6 +173,7 @@ class LitNodes:
 
 
 def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
+    """Return the nodes of highlights; may read. Highlights that cannot be explained are omitted."""
     found = LitNodes()
     for light in lights:
         try:
@@ -186,28 +189,28 @@ def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
 Index = QModelIndex | QPersistentModelIndex
 
 BAR = 7
-"""Pixels of the bar left of a name."""
+"""Width in pixels of the bar left of a name."""
 
 _BESIDE = 16
-"""Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is highlighted have."""
+"""Padding in pixels of a name's cell."""
 
 FLAG_ROOM = 14
-"""Pixels of a name's cell that the flag of a note has."""
+"""Width in pixels of the flag of a note."""
 
 _MOST_TOLD = 5
 
 MOST_FLAGS = 500
-"""Notes whose nodes are looked for."""
+"""Maximum number of notes whose nodes are looked up."""
 
 _VALUE = COLUMNS.index("Value")
 
 _EDGE = 8
-"""Pixels of a cell beside its text."""
+"""Padding of a cell in pixels."""
 
 _NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
 _LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
-"""Digits of a name, of a name beside long numbers, and of a value; the tooltip has what a narrower tree hides."""
+"""Minimum widths in digits: name, name beside long numbers, value."""
 
 
 class NodeDelegate(QStyledItemDelegate):
@@ -230,7 +233,7 @@ class NodeDelegate(QStyledItemDelegate):
         if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
             option.text = f"{option.text} ≠"
         if index.column() == 0:
-            # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
+            # Reserve room for the bar that `paint` draws.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
         if self._painting and index.column() in (0, _VALUE):
@@ -275,7 +278,7 @@ class NodeDelegate(QStyledItemDelegate):
         painter.setFont(badge_font(option.font))
         sizes = _badge_sizes(lights, painter.font())
         left = right - sum(size.width() + 1 for size in sizes)
-        # No letter of the name looks out from below them.
+        # Cover the end of the name.
         behind = ground if selected else colours.base
         strong = selected and self._tree.hasFocus()
         painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), behind)
@@ -304,10 +307,12 @@ class TreePlace:
 
 
 class StructureTree(QTreeView):
+    """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
+
     look_up_requested = Signal(object)
-    """A key that is to be looked up."""
+    """Key to look up."""
     extract_requested = Signal(object)
-    """The row of an object that is to be extracted."""
+    """Row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -345,7 +350,7 @@ class StructureTree(QTreeView):
         self.verticalScrollBar().rangeChanged.connect(lambda *_: self._return_to_top())
         self.verticalScrollBar().actionTriggered.connect(lambda _: self._stay())
         self.nodes.modelReset.connect(self._expand_root)
-        # The same file read again, or with more of it known, keeps what was expanded.
+        # Expanded nodes are kept when the same file is read again.
         self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
         self.nodes.rowsInserted.connect(self._expand_again)
         self.expanded.connect(lambda index: self._expanded[1].add(self._names(index)))
@@ -365,10 +370,10 @@ class StructureTree(QTreeView):
         self.differs.setObjectName("structureDiffers")
         self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
-        self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
+        self.differs.setAccessibleName(self.tr("Only fields where the specification and real files differ"))
         self.differs.setToolTip(
             self.tr(
-                "Shows only the fields on which the published page and practice differ.\n"
+                "Show only fields where the specification and real files differ.\n"
                 "In tables, only one sample row is shown."
             )
         )
@@ -480,7 +485,7 @@ class StructureTree(QTreeView):
         self._bring_in(event.oldSize().height())
 
     def _bring_in(self, height: int) -> bool:
-        """Scroll to the current row if only a part of it is seen; return whether its middle was within the height."""
+        """Scroll to the current row if it is partly visible; return whether its middle was within `height`."""
         row = self.visualRect(self.currentIndex())
         seen = row.isValid() and 0 <= row.center().y() < height
         if seen and (row.top() < 0 or row.bottom() >= self.viewport().height()):
@@ -503,14 +508,14 @@ class StructureTree(QTreeView):
                 self.session.message.emit(self.tr("This row has no key to look up."))
 
         self.session.ask(
-            lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
+            lambda shard, _: shard.objects.keys[row], take, failed="Cannot read the key", key=("node key", self)
         )
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
         self.session.ask(
             lambda _shard, _job: elsewhere.find(),
             self.session.select_span,
-            failed="Not within reach",
+            failed="Not available",
             key=("elsewhere", self),
         )
 
@@ -548,7 +553,7 @@ class StructureTree(QTreeView):
         if root.isValid() and self.nodes.only_differing:
             self.expandAll()
             if not self.nodes.rowCount(root):
-                self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
+                self.session.message.emit(self.tr("No known differences from the specification in this file."))
         elif root.isValid():
             self.expand(root)
             if self.session.selection.is_file:
@@ -567,7 +572,7 @@ class StructureTree(QTreeView):
             index = self.nodes.index(row, 0, parent)
             node = self.nodes.node(index)
             if node is None:
-                # The next page is not read for that.
+                # Do not load the next page for this.
                 break
             if node.name in wanted:
                 self.expand(index)

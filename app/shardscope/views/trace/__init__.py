@@ -1,1 +1,1 @@
-"""A lookup, walked step by step."""
+"""Step-by-step view of a lookup."""

@@ -1,4 +1,4 @@
-"""The costs of a lookup: with what is cached here, or from a cold start."""
+"""Costs of a lookup, with the cache or from a cold start."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CostSwitch(QWidget):
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(QLabel(self.tr("Cost:"), self))
-        # Their letters are none of the menus.
+        # These mnemonics must differ from those of the menus.
         texts = (self.tr("W&ith cache"), self.tr("C&old start"))
         for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
             button.setText(text)

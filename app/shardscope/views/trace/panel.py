@@ -1,4 +1,4 @@
-"""The trace panel: type a key, and walk its lookup step by step; each step highlights the bytes it looked at."""
+"""Lookup panel: a key, and the steps of its lookup; each step highlights the bytes it reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""The lookup could not be made: no key of the format, or bytes that cannot be read."""
+"""The lookup failed: invalid key, or bytes that cannot be read."""
 
 _LOOKS = MappingProxyType(
     {
@@ -58,9 +58,9 @@ _LOOKS = MappingProxyType(
         State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
         State.DELETED: ("Found, deleted", "alarm", "warning"),
         State.DAMAGED: ("Found, damaged", "alarm", "error"),
-        ABSENT: ("Absent", "none", "note"),
+        ABSENT: ("Not found", "none", "note"),
         DAMAGED: ("Damaged", "alarm", "error"),
-        FAILED: ("Not looked up", "alarm", "warning"),
+        FAILED: ("Lookup failed", "alarm", "warning"),
     }
 )
 
@@ -93,6 +93,7 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
+        """Show an outcome: of the lookup, `FAILED` or the state of the object; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -169,10 +170,10 @@ def verdict(trace: Trace) -> str:
 
 
 LOW = 320
-"""Below this height the outcome shares the room of the steps."""
+"""Height in pixels below which the outcome scrolls with the steps."""
 
 STEP_MILLISECONDS = 1200
-"""Milliseconds per step while the steps are played."""
+"""Milliseconds per step at speed 1."""
 
 
 class TracePanel(QWidget):
@@ -188,7 +189,7 @@ class TracePanel(QWidget):
         self.timer.setInterval(STEP_MILLISECONDS)
         self._speed = 1.0
         self.timer.timeout.connect(self._tick)
-        # The list, its range and its cards get their new sizes one after the other.
+        # List, scroll range and cards are resized one after the other.
         self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
@@ -258,7 +259,7 @@ class TracePanel(QWidget):
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
             if self._session.open_question.hides_step(len(walk.trace.steps) - 1):
-                self.band.tell(None)
+                self.band.tell(None)  # the outcome is part of the question
             else:
                 self.band.tell(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
@@ -295,7 +296,7 @@ class TracePanel(QWidget):
             self._column.insertWidget(number, card)
             self.cards.append(card)
         if self.cards and any(link.hasFocus() for link in self.offers.links):
-            # What was chosen there is not shown any more.
+            # The focused link was removed.
             self.area.setFocus(Qt.FocusReason.OtherFocusReason)
         self.costs.setVisible(bool(self.cards))
         self._show_costs()
@@ -304,6 +305,7 @@ class TracePanel(QWidget):
         self._tell()
 
     def _show_costs(self, *_: object) -> None:
+        """Show the costs of all steps; a cold cost is measured on first request."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
@@ -321,14 +323,14 @@ class TracePanel(QWidget):
             self._fill(ref.key)
 
     def _fill(self, key: str) -> None:
-        # What the field shows of a key with control characters, or of a very long one, is not the key.
+        # The field may show a shortened or escaped key.
         self.field.setText(shown(key))
         self.field.setCursorPosition(0)
         self._filled = (self.field.text(), key)
         self._compare_key()
 
     def _compare_key(self, *_: object) -> None:
-        # Of a beginning that was looked up, the trace has the whole key.
+        # For a prefix, the trace contains the complete key.
         walk, text = self._session.walk, self.field.text()
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
         self.band.set_current(text.strip() in keys or (text == self._filled[0] and self._filled[1] in keys))
@@ -378,7 +380,7 @@ class TracePanel(QWidget):
         if 0 <= self.current < len(self.cards):
             card = self.cards[self.current]
             if card.height() > self.area.viewport().height():
-                # Of one that is higher than the panel, the beginning comes first.
+                # Show the top of a card that is higher than the panel.
                 self.area.verticalScrollBar().setValue(card.y())
             else:
                 self.area.ensureWidgetVisible(card, 0, 24)
@@ -517,7 +519,7 @@ class TracePanel(QWidget):
         self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
-        # Without a step there is no list that it could be scrolled with.
+        # Without steps there is nothing to scroll.
         place = self._band_among_steps if low and self.cards else self._band_place
         if place.indexOf(self._head) < 0:
             place.addWidget(self._head)

@@ -1,4 +1,4 @@
-"""The parts of the trace panel: where a step is stored in the lookup, and the sign of how it ended."""
+"""Progress and signs of lookup steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step of a lookup as a card: what is done and why, what came out, which bytes were looked at, what it cost."""
+"""One step of a lookup as a card: text, reason, values, bytes and cost."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_VALUES = 24
-"""Values of a step that are shown."""
+"""Maximum number of values shown per step."""
 
 MOST_LETTERS = 1 << 16
-"""Characters of a value that are copied."""
+"""Maximum number of characters copied."""
 
 LONGEST_VALUE = 200
-"""Characters of a value that are shown."""
+"""Maximum number of characters shown."""
 
 LONG_NAME = 14
-"""Letters of a name beside which there is no room for its value."""
+"""Characters of a name above which its value is below it."""
 
 BESIDE = 12
-"""Letters of the longest name and the longest value beside which there is room for what they mean."""
+"""Characters of name and value up to which the meaning is beside them."""
 
 _KEYS = frozenset({"key", "uid", "id", "hash"})
-"""Names of values that are keys, even where they are numbers: they are read as they are typed."""
+"""Values that are keys: shown as typed, without grouped digits."""
 
 _LINES = 3
-"""Lines of the grid for each value: its name, the value where it stands below the name, its meaning."""
+"""Grid rows per value: name, value below the name, meaning."""
 
 
 def value_text(value: Any) -> str:
@@ -110,7 +110,7 @@ def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: b
     value.set_text(row.text, copied=row.copied)
     widgets = [value]
     if len(row.name) > LONG_NAME or (len(row.name) > LONG_NAME / 2 and len(row.text) > LONG_NAME):
-        # Beside it the value would have the room of a few letters.
+        # Beside the name, only a few characters of the value would fit.
         label = WrapText(f"{row.name} =", tone="muted", mono=True)
         grid.addWidget(label, line, 0, 1, 4)
         grid.addWidget(value, line + 1, 2, 1, 2)
@@ -225,6 +225,7 @@ class StepCard(QWidget):
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
+        """Show everything for the current step, the sentence for earlier ones, only the title for later ones."""
         self.progress = progress
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(
@@ -239,7 +240,7 @@ class StepCard(QWidget):
         for widget in (self.values, self.places):
             if widget is not None:
                 widget.setVisible(current)
-        # Of a step that only computes it is stated already that it looks at nothing.
+        # The card already says that a computing step reads nothing.
         paid = not self.step.computed or self.step.requests > 0
         self.cost.setVisible((current and paid) or self._cold is not None)
         self.setCursor(Qt.CursorShape.ArrowCursor if current else Qt.CursorShape.PointingHandCursor)
@@ -252,7 +253,7 @@ class StepCard(QWidget):
     def set_cold(self, cold: ColdCost | None) -> None:
         self._cold = cold
         here = cost_text(self.step.requests, self.step.bytes)
-        self.cost.set_text(here if cold is None else self.tr("{0}\nhere: {1}").format(cold_text(cold), here))
+        self.cost.set_text(here if cold is None else self.tr("{0}\nwith cache: {1}").format(cold_text(cold), here))
         self.set_progress(self.progress)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

@@ -1,4 +1,4 @@
-"""Suggested keys: those that a sample names, or the first one of any other file."""
+"""Suggested keys: those of a sample, or the first key of any other file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shardcore import Shard
 from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.system import is_link
-from shardcore.teaching import assets
-from shardcore.teaching.assets import KeyRole, Sample
+from shardcore.teaching import resources
+from shardcore.teaching.resources import KeyRole, Sample
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
@@ -25,19 +25,20 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_FILES = 50
-"""A folder with more files is no copy of a sample: nobody looks into them."""
+"""A folder with more files cannot be a copy of a sample."""
 
 
 def sample_of(uri: str) -> Sample | None:
+    """Return the sample at a path, or the sample of which it is a copy; None for other files and addresses."""
     path = Path(uri)
     try:
         if is_address(uri) or not path.exists():
             return None
-        here, found = path.resolve(), assets.samples()
+        here, found = path.resolve(), resources.samples()
         known = next((sample for sample in found if sample.path.resolve() == here), None)
         return known or _copied(path, found)
     except (OSError, ValueError):
-        # What can be opened but not be read once more, or was changed meanwhile, is no copy.
+        # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
 
 
@@ -51,11 +52,12 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
+    """Return the files in a folder, sorted; empty above `MOST_FILES`."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0
     while pending:
-        # Of a folder of millions no more is listed than it takes to see that.
+        # Stop listing as soon as there are too many entries.
         entries = list(islice(pending.pop().iterdir(), MOST_FILES + 1))
         seen += len(entries)
         if seen > MOST_FILES:
@@ -79,10 +81,10 @@ def _digest(path: Path) -> str:
 
 
 LOOKED_AT = 64
-"""Rows that are looked through for an object with a key: slots without one come first in some files."""
+"""Rows searched for a first key; some files begin with empty slots."""
 
 LONGEST = 26
-"""Letters of a key that are shown."""
+"""Maximum number of characters shown of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,9 @@ class Offer:
 
 class KeyOffers(QWidget):
     chosen = Signal(str)
-    """A key that is to be looked up."""
+    """Key to look up."""
     changed = Signal()
-    """Other keys are offered."""
+    """`offers` changed."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -134,7 +136,7 @@ class KeyOffers(QWidget):
             words = {
                 KeyRole.TYPICAL: self.tr("Typical"),
                 KeyRole.CROWDED: self.tr("Crowded"),
-                KeyRole.ABSENT: self.tr("Absent"),
+                KeyRole.ABSENT: self.tr("Not found"),
             }
             self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
 

@@ -1,1 +1,1 @@
-"""Jobs, and the requests to remote stores."""
+"""Jobs, and requests to remote stores."""

@@ -1,4 +1,4 @@
-"""Running and finished jobs, with progress and a way to stop them."""
+"""List of jobs, with progress, cancelling and resuming."""
 
 from __future__ import annotations
 

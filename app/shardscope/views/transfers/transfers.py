@@ -1,4 +1,4 @@
-"""The jobs of the window, and the requests for remote files."""
+"""Activity panel: jobs, and for remote files the request log."""
 
 from __future__ import annotations
 

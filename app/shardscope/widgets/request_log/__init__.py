@@ -1,1 +1,1 @@
-"""The request tape of what is open: its records in columns, what they cost, and what they would have cost."""
+"""Request log of the open shard: table model and costs."""

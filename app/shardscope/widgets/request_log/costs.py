@@ -1,4 +1,4 @@
-"""Prices of requests and bytes, and the totals of a request log as text. No Qt."""
+"""Prices of requests and traffic, and totals of a request log as text. No Qt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Price:
+    """Prices of a store in US dollars: per 1,000 read requests, per 1,000 list requests, per 10^9 outgoing bytes."""
+
     name: str
     reads: float
     listings: float
     gigabyte: float
 
     def of(self, requests: int, size: int, listings: int = 0) -> float:
+        """Return the cost in US dollars; `requests` includes `listings`, `size` is in bytes."""
         asked = ((requests - listings) * self.reads + listings * self.listings) / 1000
         return asked + size * self.gigabyte / GIGABYTE
 
@@ -29,7 +32,7 @@ PRICES = (
     Price("Google Cloud Storage, to the internet", 0.0004, 0.005, 0.12),
     Price("No charge", 0.0, 0.0, 0.0),
 )
-"""Published prices of the first tier in November 2026, as an order of magnitude; the settings hold which one counts."""
+"""Published first-tier prices of November 2026, as an order of magnitude."""
 
 
 def price_called(name: str) -> Price:
@@ -37,9 +40,10 @@ def price_called(name: str) -> Price:
 
 
 def money_text(amount: float) -> str:
+    """Return an amount in dollars, below one cent with two significant digits: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
-    # Binary fractions have digits that nobody meant.
+    # Decimal avoids the digits of binary fractions.
     return f"${amount:,.2f}" if amount >= 0.01 else f"${Decimal(f'{amount:.2g}'):f}"
 
 
@@ -60,6 +64,12 @@ def seconds_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
+    """Totals of a request log.
+
+    `size` and `full` are bytes received and bytes of all files; `busy` are seconds with at least one open request.
+    `listings` are part of `requests`; `hits` are reads answered by the cache.
+    """
+
     requests: int
     size: int
     busy: float

@@ -1,4 +1,4 @@
-"""The requests of a request log as a Qt table model: the first ended first."""
+"""Table model of a request log, in the order in which the requests ended."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ Times = npt.NDArray[np.float64]
 _FIRST_ROOM = 1024
 
 LONGEST_PAUSE = 0.02
-"""Seconds without any request that are drawn; the rest of a longer pause is left out."""
+"""Seconds; longer pauses between requests are drawn as short as this."""
 
 
 class RequestColumns:
+    """Records in the order in which they ended, with their times (seconds) and sizes (bytes) as arrays."""
+
     def __init__(self) -> None:
         self.records: list[Request] = []
         self._times = np.zeros((3, _FIRST_ROOM))
         self._sizes = np.zeros(_FIRST_ROOM, np.int64)
         self._rounds = np.zeros(_FIRST_ROOM, np.int64)
         self._hits = np.zeros(_FIRST_ROOM, bool)
-        # Of the records so far: the latest end, and the highest round. Both only grow, so they can be searched.
+        # Running maxima of end and round, so that they can be searched.
         self._latest = np.zeros(_FIRST_ROOM)
         self._highest = np.zeros(_FIRST_ROOM, np.int64)
 
@@ -62,9 +64,11 @@ class RequestColumns:
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
+        """Round trip of each request, from 1; a cache hit has the last one that had ended, 0 before the first."""
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
+        """Append records; they must have ended after those already present."""
         first, count = len(self), len(self) + len(records)
         self._make_room(count)
         self.records.extend(records)
@@ -87,6 +91,7 @@ class RequestColumns:
         self._highest = np.pad(self._highest, (0, more))
 
     def _find_rounds(self, first: int, count: int) -> None:
+        """Compute rounds: a request depends on all requests that had ended when it began."""
         before = self._latest[first - 1] if first else 0.0
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
@@ -102,6 +107,8 @@ class RequestColumns:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
+    """Times for the waterfall in seconds, with long pauses cut; `answer` is the first byte, `end` the last."""
+
     begin: Times
     answer: Times
     end: Times
@@ -128,7 +135,7 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Records that are taken at once; the window stays awake meanwhile."""
+"""Maximum number of records per call, so that the window stays responsive."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -154,10 +161,12 @@ class RequestLogModel(TableModel):
         return self._tape
 
     def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
+        """Show another request log; requests to other addresses than `main` are shown with their file name."""
         self._tape, self._main = tape, main
         self._restart()
 
     def read_again(self, main: str) -> None:
+        """Reload all records; the purposes of old ones may have changed."""
         self._main = main
         self._restart()
 
@@ -170,6 +179,7 @@ class RequestLogModel(TableModel):
         self.take_new()
 
     def take_new(self) -> bool:
+        """Take at most `AT_ONCE` new records; return whether there were any. Call it again until it returns false."""
         tape = self._tape
         if tape is None or (count := tape.requests + tape.hits) == self._seen:
             return False
@@ -201,6 +211,7 @@ class RequestLogModel(TableModel):
         return self.columns.records[int(self.things[row])]
 
     def bar(self, row: int) -> tuple[float, float, float]:
+        """Return begin, first byte and end of a request as fractions of the total time."""
         number, plan, span = int(self.things[row]), self.schedule, max(self.schedule.span, 1e-9)
         return float(plan.begin[number]) / span, float(plan.answer[number]) / span, float(plan.end[number]) / span
 

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.model.drawing import STEP
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.learning.drawings.panel import DrawingPanel
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -220,7 +220,7 @@ def test_fits_the_width(qtbot: QtBot, bytes_: HexPanel, panel: DrawingPanel, wid
 def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
     """Another chunk is selected: it is drawn. What is set by hand stays until another object is selected."""
     with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(assets.path("samples/bloscpack/array.blp"))))
+        session.open(OpenRequest(str(resources.path("samples/bloscpack/array.blp"))))
     session.select_row(1)
     bytes_.drawings.show()
     qtbot.waitUntil(lambda: bytes_.drawings.panel is not None)

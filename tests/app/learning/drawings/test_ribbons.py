@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
 from tests.app.conftest import open_in
@@ -13,7 +13,7 @@ from tests.app.learning.drawings.test_samples import settled
 
 def test_a_shared_chunk_lights_every_use(qtbot: QtBot, session: Session) -> None:
     """Pointing at it lights its record and the segments of both files; the slider takes another file."""
-    sample = next(one for one in assets.samples() if one.format == "mdb" and one.path.suffix == ".mdb")
+    sample = next(one for one in resources.samples() if one.format == "mdb" and one.path.suffix == ".mdb")
     panel = HexPanel(session)
     qtbot.addWidget(panel)
     qtbot.addWidget(panel.address)

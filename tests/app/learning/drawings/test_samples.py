@@ -7,8 +7,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore.model.drawing import Sketch
-from shardcore.teaching import assets
-from shardcore.teaching.assets import Sample
+from shardcore.teaching import resources
+from shardcore.teaching.resources import Sample
 from shardcore.testing import sampled
 from shardcore.testing.drawing_checks import check_picture
 from shardscope.session.session import Session
@@ -19,7 +19,7 @@ QUICK = 2
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("sample", sampled(assets.samples(), QUICK), ids=lambda sample: sample.path.name)
+@pytest.mark.parametrize("sample", sampled(resources.samples(), QUICK), ids=lambda sample: sample.path.name)
 def test_drawn(qtbot: QtBot, session: Session, sample: Sample) -> None:
     """Whatever there is to draw is drawn, fits the view, and every item can be pointed at."""
     panel = HexPanel(session)
@@ -67,7 +67,7 @@ def test_a_drawing_without_a_control_for_objects_follows_the_selected_one(
     qtbot.addWidget(bytes_.address)
     bytes_.resize(1000, 760)
     bytes_.show()
-    open_in(session, qtbot, assets.resources() / "samples" / name)
+    open_in(session, qtbot, resources.resources() / "samples" / name)
     bytes_.drawings.show()
     qtbot.waitUntil(lambda: bytes_.drawings.panel is not None and bytes_.drawings.panel.drawing is not None)
     panel, shard = bytes_.drawings.panel, session.shard

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.pages import GLOSSARY
 from shardscope.session.session import Session
@@ -111,7 +111,7 @@ def test_a_page_leads_to_another(panel: FormatPage) -> None:
 def test_nothing_is_fetched(panel: FormatPage) -> None:
     """A page asks for no file and no network, whatever stands in it."""
     for kind in (QTextDocument.ResourceType.ImageResource, QTextDocument.ResourceType.HtmlResource):
-        for name in ("https://example.org/a.png", str(assets.path("icons/shardscope.svg"))):
+        for name in ("https://example.org/a.png", str(resources.path("icons/shardscope.svg"))):
             assert panel.view.document().resource(kind, QUrl(name)) == QImage()
 
 

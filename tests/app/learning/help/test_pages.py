@@ -7,7 +7,7 @@ import pytest
 import shardcore
 from shardcore import Node
 from shardcore.shards.registry import FORMATS
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.learning.help import pages
 from shardscope.learning.help.pages import GLOSSARY, HelpPage, find_field
 
@@ -62,7 +62,7 @@ def test_the_glossary_is_the_list_of_words() -> None:
 
 def opened(name: str) -> shardcore.Shard:
     """A sample, its index read."""
-    (path,) = [one.path for one in assets.main_samples() if one.format == name]
+    (path,) = [one.path for one in resources.main_samples() if one.format == name]
     shard = shardcore.open(str(path))
     shard.load_index()
     return shard

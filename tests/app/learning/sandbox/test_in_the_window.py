@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardcore.operations.recover import REPORT
 from shardcore.shards.trace import DAMAGED
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
@@ -28,7 +28,7 @@ from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.tasks.edit.permitted import standing
 
-SAMPLE = assets.resources() / "samples" / "swh" / "small.shard"
+SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
 @pytest.mark.thorough
 def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None:
     """Of a data set the file whose bytes are selected is opened by itself, at the same byte; the menu has missions."""
-    folder = assets.resources() / "samples" / "neuroglancer" / "worked"
+    folder = resources.resources() / "samples" / "neuroglancer" / "worked"
     one.open(str(folder))
     settle(one, 40)
     one.breaking.actions.missions.trigger()

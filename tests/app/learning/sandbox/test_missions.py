@@ -12,7 +12,7 @@ from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.impact import Fate, before, compare
 from shardcore.teaching.lessons.answers import Given, judged, solution
 from shardcore.teaching.lessons.lesson import Answer, Lesson
@@ -28,7 +28,7 @@ FLIPS = {"swh": (5052, 0), "bloscpack": (726, 4), "mdb": (1764, 0), "neuroglance
 
 def sample_of(mission: Lesson) -> Path:
     """The damaged file."""
-    return assets.resources() / "samples" / mission.sample
+    return resources.resources() / "samples" / mission.sample
 
 
 def test_there_is_one_for_each_format() -> None:

@@ -11,10 +11,10 @@ import shardcore
 from shardcore import Cancelled
 from shardcore.errors import SourceError
 from shardcore.writing import undo
-from shardcore.writing.edit_options import APPEND, DELETE
+from shardcore.writing.edit_options import DELETE
 from shardcore.writing.in_place import Edit, make_changes
 from shardcore.writing.undo_chain import journal_of
-from shardscope.tasks.edit.proposal import KEPT, EditRequest, propose
+from shardscope.tasks.edit.proposal import EditRequest, propose
 
 DATA = Path(__file__).parents[3] / "data"
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -26,7 +26,6 @@ def stopping(done: int, total: int) -> None:
 
 
 def test_a_stopped_edit_is_put_back(tmp_path: Path) -> None:
-    """Stopped after its first bytes, the file is what it was, and no journal is left."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     before = path.read_bytes()
     with shardcore.open(path) as shard:
@@ -38,7 +37,6 @@ def test_a_stopped_edit_is_put_back(tmp_path: Path) -> None:
 
 
 def test_a_failed_edit_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same where the disk gives up."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     before = path.read_bytes()
 
@@ -54,23 +52,10 @@ def test_a_failed_edit_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_takedown_is_not_stopped(tmp_path: Path) -> None:
-    """Without old bytes nothing could be put back: the edit comes to its end."""
+    """Without an undo file nothing could be restored: the edit runs to its end."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     with shardcore.open(path) as shard:
         propose(shard, EditRequest(DELETE, (KEY,))).make(False, stopping)
     with shardcore.open(path) as shard:
         assert shard.trace(KEY).outcome == "absent"
     assert not journal_of(path).exists()
-
-
-def test_long_new_bytes_are_kept_in_part(tmp_path: Path) -> None:
-    """Of a stream of new bytes a mebibyte is kept to be shown, however long it is; the list says how long."""
-    path = Path(shutil.copy(DATA / "bloscpack" / "append_exact.blp", tmp_path))
-    more = tmp_path / "more"
-    more.write_bytes(bytes(1000))
-    with shardcore.open(path) as shard:
-        proposal = propose(shard, EditRequest(APPEND, paths=(more, more)))
-        row = proposal.rows[-1]
-        assert (row.old_size, row.new_size) == (0, row.stop - row.start)
-        assert sum(len(one.new or b"") for one in proposal.proposed[""].stretches) <= KEPT
-        assert "of 2 files" in proposal.what

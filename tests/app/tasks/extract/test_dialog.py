@@ -6,16 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
-from PySide6.QtCore import QItemSelectionModel, Qt, QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore import ObjectColumns
-from shardcore.formats.swh.objects import SwhObjects
 from shardcore.operations.extraction import Conflict
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.row_ranges import RowRanges
@@ -25,18 +21,14 @@ from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.tasks.extract.dialog import ExtractDialog
-from shardscope.tasks.extract.extract import Result
 from shardscope.views.objects.panel import ObjectPanel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
 def panel(qtbot: QtBot, session: Session, settings: Settings, data: Path) -> ObjectPanel:
     """The panel on 12 objects and an unused slot."""
-    made = ObjectPanel(session, settings)
-    qtbot.addWidget(made)
-    made.resize(900, 500)
-    made.show()
+    made = visible(qtbot, ObjectPanel(session, settings), 900, 500)
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: made.model.rowCount() == 13)
     return made
@@ -46,7 +38,6 @@ def sheet_of(qtbot: QtBot, panel: ObjectPanel) -> ExtractDialog:
     """The sheet that is open, once it knows how much there is."""
     qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is not None)
     sheet = panel.findChild(ExtractDialog)
-    assert isinstance(sheet, ExtractDialog)
     qtbot.waitUntil(lambda: "object" in sheet.total.text())
     return sheet
 
@@ -59,7 +50,6 @@ def focused(sheet: QDialog) -> QWidget:
 def type_folder(sheet: ExtractDialog, folder: Path) -> None:
     """Replaces the folder, which is selected when the sheet opens, by typing."""
     line = sheet.where.lineEdit()
-    assert line is not None
     assert line.hasSelectedText()
     QTest.keyClicks(line, str(folder))
 
@@ -71,28 +61,21 @@ def written(folder: Path) -> set[str]:
 
 
 def test_extract_by_keyboard(qtbot: QtBot, panel: ObjectPanel, settings: Settings, tmp_path: Path) -> None:
-    """Ctrl+E, a folder, Enter: the selected objects are files; the choices are remembered."""
     panel.table.selectAll()
     panel.actions_.extract.trigger()
     sheet = sheet_of(qtbot, panel)
     assert sheet.total.text().startswith("12 objects, ")
-    assert sheet.left_out.text() == "1 unused slot left out"
-    assert len(sheet.examples.text().strip().splitlines()) == 3
     type_folder(sheet, tmp_path / "out")
     sheet.guess.setFocus()
     QTest.keyClick(sheet.guess, Qt.Key.Key_Space)
-    with qtbot.waitSignal(panel.actions_.extracting.finished) as told:
+    with qtbot.waitSignal(panel.actions_.extracting.finished):
         QTest.keyClick(focused(sheet), Qt.Key.Key_Return)
-    result = told.args[0]
-    assert isinstance(result, Result)
-    assert result.text == "12 files written to out"
     assert len(written(tmp_path / "out")) == 12
     assert settings.folders == [str(tmp_path / "out")]
     assert Choices.of(settings.extraction) == Choices(guess_extension=True)
 
 
 def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """*Extract all* opens the sheet with everything, whatever is selected."""
     panel.table.selectionModel().clear()
     assert not panel.actions_.extract.isEnabled()
     panel.actions_.extract_all.trigger()
@@ -104,40 +87,9 @@ def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Pa
     assert len(written(tmp_path / "out")) == 12
 
 
-def test_rows_are_counted_once(
-    qtbot: QtBot, panel: ObjectPanel, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The preview looks at the rows; the search for files that exist and the extraction take its answer."""
-    looked: list[int] = []
-    columns = SwhObjects.columns
-
-    def counting(self: SwhObjects, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        looked.extend(rows.tolist())
-        return columns(self, rows, sizes=sizes)
-
-    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    monkeypatch.setattr(SwhObjects, "columns", counting)
-    panel.actions_.extract_all.trigger()
-    sheet = sheet_of(qtbot, panel)
-    type_folder(sheet, tmp_path)
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
-    assert len(written(tmp_path)) >= 12
-    assert sorted(looked) == list(range(13))
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "names"),
-    [
-        (Conflict.SKIP, "12 files exist already: skipped", 12),
-        (Conflict.RENAME, "12 files written to out", 24),
-        (Conflict.REPLACE, "12 files written to out", 12),
-    ],
-)
-def test_a_second_run_asks(
-    qtbot: QtBot, panel: ObjectPanel, tmp_path: Path, answer: Conflict, text: str, names: int
-) -> None:
-    """Files that exist are counted beforehand, and one key says what becomes of them; nothing fails for them."""
+@pytest.mark.parametrize(("answer", "names"), [(Conflict.SKIP, 12), (Conflict.RENAME, 24), (Conflict.REPLACE, 12)])
+def test_a_second_run_asks(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path, answer: Conflict, names: int) -> None:
+    """Existing files are counted before anything is written, and one answer holds for all of them."""
     out = tmp_path / "out"
     extracting = panel.actions_.extracting
     for run in range(2):
@@ -150,24 +102,18 @@ def test_a_second_run_asks(
             sheet.extract.click()
             if run:
                 qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 1)  # noqa: B023
-                assert sheet.question.text() == "12 files exist already"
                 assert sheet.answers[Conflict.SKIP].isDefault()
                 QTest.keyClick(sheet.answers[answer], Qt.Key.Key_Space)
         qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
-    assert told.args is not None
-    result = told.args[0]
-    assert result.text == text
-    assert result.found.manifest == out / "manifest-2.json"
+    assert told.args[0].found.manifest == out / "manifest-2.json"
     assert len(written(out)) == names
 
 
 def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """*Back* returns from the question to the choices; Escape leaves, and nothing is written or remembered."""
     out = tmp_path / "out"
     rows = RowRanges.all_of(2)
     extracting = panel.actions_.extracting
     shard = panel._session.shard
-    assert shard is not None
     with qtbot.waitSignal(extracting.finished):
         extracting.start(ExtractionRequest(shard, panel._session.request, rows, out))
     before = written(out)
@@ -176,7 +122,6 @@ def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> No
     type_folder(sheet, out)
     sheet.extract.click()
     qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 1)
-    assert sheet.question.text() == "2 files exist already"
     sheet.back.click()
     assert sheet.pages.currentIndex() == 0
     assert sheet.extract.isEnabled()
@@ -188,7 +133,6 @@ def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> No
 def test_deleted_objects_are_a_choice(
     qtbot: QtBot, session: Session, settings: Settings, data: Path, tmp_path: Path
 ) -> None:
-    """Tombstoned objects are left out unless the sheet is told otherwise, each time anew."""
     shutil.copytree(data / "des" / "sidecar", tmp_path / "shard")
     panel = ObjectPanel(session, settings)
     qtbot.addWidget(panel)
@@ -210,117 +154,37 @@ def test_deleted_objects_are_a_choice(
         qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
-def test_parts_are_offered(qtbot: QtBot, session: Session, settings: Settings, data: Path, tmp_path: Path) -> None:
-    """Where objects have parts, the sheet asks which; elsewhere it does not."""
-    panel = ObjectPanel(session, settings)
-    qtbot.addWidget(panel)
-    mesh = next((data / "neuroglancer" / "mesh").rglob("*.shard"))
-    open_in(session, qtbot, mesh)
-    panel.actions_.extracting.ask(None)
-    sheet = sheet_of(qtbot, panel)
-    choices = [sheet.parts.itemData(number) for number in range(sheet.parts.count())]
-    assert choices == ["", "all", "none", "fragments"]
-    sheet.parts.setCurrentIndex(2)
-    sheet.where.setEditText(str(tmp_path / "out"))
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
-    assert written(tmp_path / "out")
-    assert all(name.endswith(".index") for name in written(tmp_path / "out"))
-
-
 def test_the_sheet_goes_with_the_file(qtbot: QtBot, panel: ObjectPanel) -> None:
-    """Closing the file closes the sheet."""
     panel.actions_.extract_all.trigger()
     sheet_of(qtbot, panel)
     panel._session.close()
     qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
-def test_a_folder_is_needed(qtbot: QtBot, panel: ObjectPanel) -> None:
-    """Without one there is nothing to press."""
-    panel.actions_.extract_all.trigger()
-    sheet = sheet_of(qtbot, panel)
-    sheet.where.setEditText("  ")
-    assert not sheet.extract.isEnabled()
-    sheet.reject()
-
-
-@pytest.mark.parametrize("kept", [{}, {"conflict": "never", "folders": "7"}, {"folders": ""}])
-def test_choices_that_are_not_understood(kept: dict[str, str]) -> None:
-    """They are those of the first start."""
-    assert Choices.of(kept) == Choices()
-
-
-def test_choices_come_back() -> None:
-    """What is kept is what was chosen."""
-    choices = Choices(folders=False, conflict=Conflict.RENAME, guess_extension=True, skip_unused=False, manifest=False)
-    assert Choices.of(choices.kept()) == choices
-
-
 def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """The notice has counts and reason, lists the reasons, opens the folder, and tries again what failed, only that."""
     out = tmp_path / "out"
     bar = Notices(panel)
     notices = ExtractionNotices(panel.actions_.extracting, panel._session, bar, panel)
     opened: list[QUrl] = []
     notices.open_url = lambda url: bool(opened.append(url))
     shard = panel._session.shard
-    assert shard is not None
     out.mkdir()
     blocked = out / str(shard.objects.key_texts(RowRanges.all_of(3).rows())[2])
     blocked.mkdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         panel.actions_.extracting.start(ExtractionRequest(shard, panel._session.request, RowRanges.all_of(13), out))
-    assert bar.text.startswith("11 of 12 files written to out; 1 failed: ")
-    assert bar.text.endswith("is a folder; give the name of a file; see manifest.json")
+    assert "1 failed" in bar.text
     assert bar.all[0].sign.text() == NoticeTone.ERROR.value
     open_folder, failures, retry = bar.buttons
     open_folder.click()
     assert [url.toLocalFile() for url in opened] == [str(out)]
-    assert bar.text.startswith(f"Cannot open a file manager. The files are in {out}")
     failures.click()
     box = panel.findChild(QDialog, "extractFailures")
-    assert box is not None
     table = box.findChild(QTableWidget, "failureTable")
-    assert isinstance(table, QTableWidget)
     assert table.rowCount() == 1
-    cell = table.item(0, 1)
-    assert cell is not None
-    assert "is a folder" in cell.text()
     box.close()
     blocked.rmdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         retry.click()
-    assert bar.text == "1 file written to out"
-    assert [button.text() for button in bar.buttons] == ["Open folder"]
     assert len(json.loads((out / "manifest-2.json").read_text())["objects"]) == 1
     assert len(written(out)) == 12
-    while bar.all:
-        bar.all[0].dismiss.click()
-    assert bar.text == ""
-
-
-def test_nothing_is_counted_before_the_sheet_is_there(qtbot: QtBot, panel: ObjectPanel) -> None:
-    """Opening the sheet submits one job, and makes no array of rows itself."""
-    submitted = panel._session.jobs.submitted
-    sheet = panel.actions_.extracting.ask(RowRanges.all_of(13))
-    assert sheet is not None
-    assert sheet.total.text() == "Counting …"
-    assert panel._session.jobs.submitted == submitted + 1
-    qtbot.waitUntil(lambda: sheet.total.text() != "Counting …")
-    sheet.reject()
-
-
-def test_a_selection_of_some(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """Only what is selected is counted and written."""
-    flags = QItemSelectionModel.SelectionFlag
-    panel.table.selectionModel().clear()
-    for place in (0, 2):
-        panel.table.selectionModel().select(panel.model.index(place, 0), flags.Select | flags.Rows)
-    panel.actions_.extract.trigger()
-    sheet = sheet_of(qtbot, panel)
-    assert sheet.total.text().startswith("2 objects")
-    sheet.where.setEditText(str(tmp_path / "out"))
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
-    assert len(written(tmp_path / "out")) == 2

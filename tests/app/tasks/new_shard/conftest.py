@@ -13,6 +13,7 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard import form_jobs as desk
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
+from tests.app.conftest import visible
 
 OpenSheet = Callable[..., NewShardDialog]
 
@@ -36,10 +37,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def shards(qtbot: QtBot, session: Session, settings: Settings) -> Iterator[NewShards]:
     """New shards in a window that has nothing else."""
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(1280, 840)
-    window.show()
+    window = visible(qtbot, QWidget(), 1280, 840)
     yield NewShards(session, settings, window)
     window.close()
 
@@ -61,17 +59,14 @@ def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
 def sheet_of(qtbot: QtBot, shards: NewShards) -> NewShardDialog:
     """The sheet that is open."""
     window = shards.parent()
-    assert isinstance(window, QWidget)
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
     sheet = window.findChild(NewShardDialog)
-    assert sheet is not None
     return sheet
 
 
 def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
     """Waits until no sheet is left."""
     window = shards.parent()
-    assert isinstance(window, QWidget)
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
 
 
@@ -88,7 +83,7 @@ def wait_planned(qtbot: QtBot, sheet: NewShardDialog, *, exact: bool = True) -> 
             and sheet.form.plan.summary.text()[:4] != "Plan"
         )
 
-    qtbot.waitUntil(is_drawn, timeout=10_000)
+    qtbot.waitUntil(is_drawn)
 
 
 def tree_of(folder: Path) -> dict[str, bytes]:

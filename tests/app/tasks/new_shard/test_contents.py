@@ -18,11 +18,8 @@ import shardcore
 from shardcore import UsageError
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import Packed, pack
-from shardcore.progress import no_progress
 from shardscope.session.session import Session
 from shardscope.tasks.new_shard import request
-from shardscope.tasks.new_shard.contents import InputKind, count
-from shardscope.tasks.new_shard.fields import YesField
 from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
 
@@ -38,38 +35,9 @@ def drop(sheet: NewShardDialog, *paths: Path) -> None:
     QApplication.sendEvent(sheet, QDropEvent(QPointF(80, 80), copy, mime, left, plain))
 
 
-def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
-    """Files, folders and manifests have their number and bytes; what is no manifest by its beginning is a file."""
-    lines = tmp_path / "papers.jsonl"
-    lines.write_text("".join(json.dumps({"path": f"numbered/{n}.txt", "key": str(n)}) + "\n" for n in range(3)))
-    others = tmp_path / "training.jsonl"
-    others.write_text('{"text": "hello"}\n')
-    nothing = tmp_path / "empty.jsonl"
-    nothing.write_text("")
-    with shardcore.open(data / "des" / "none.des") as shard:
-        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        files = [one for one in extract_objects(shard, rows, tmp_path / "taken") if one.path]
-    taken = tmp_path / "taken" / "manifest.json"
-    given = (numbered, numbered / "1.txt", lines, others, nothing, taken, tmp_path / "gone")
-    found = count(map(str, given), no_progress)
-    kinds = InputKind
-    assert [one.kind for one in found.inputs] == [
-        kinds.FOLDER, kinds.FILE, kinds.MANIFEST, kinds.FILE, kinds.MANIFEST, kinds.MANIFEST, kinds.MISSING,
-    ]  # fmt: skip
-    assert [one.count for one in found.inputs] == [12, 1, 3, 1, 0, len(files), 0]
-    sizes = [(numbered / f"{n}.txt").stat().st_size for n in range(12)]
-    assert [one.size for one in found.inputs][:3] == [sum(sizes), sizes[1], sum(sizes[:3])]
-    assert found.inputs[5].size == sum(one.size for one in files)
-    assert found.inputs[2].text == "manifest, 3 objects"
-    assert found.problem() == f"{tmp_path / 'gone'}: is not there"
-    assert "only one manifest" in count(map(str, (lines, taken)), no_progress).problem()
-
-
 def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:
-    """An empty sheet says what to do; what is dropped is counted and planned, Delete takes it away again."""
     sheet = open_sheet(format="des")
     contents = sheet.form.contents
-    assert contents is not None
     assert sheet.form.problem.text == "Add files or folders to pack."
     assert not sheet.form.write.isEnabled()
     beside = tmp_path / "beside.txt"
@@ -79,7 +47,6 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     qtbot.waitUntil(lambda: contents.total.text().startswith("13 files · "))
     assert contents.model.index(0, 1).data() == "folder, 12 files"
     wait_planned(qtbot, sheet)
-    assert sheet.form.plan.planned is not None
     assert sheet.form.plan.planned.objects == 13
     contents.list.selectAll()
     QTest.keyClick(contents.list, Qt.Key.Key_Delete)
@@ -89,40 +56,18 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     sheet.reject()
 
 
-def test_two_inputs_with_one_key(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: Path) -> None:
-    """Keys that come twice are told with the names before anything is written; the manifest alone is packed."""
-    (tmp_path / "a.txt").write_text("a")
-    lines = tmp_path / "twice.jsonl"
-    lines.write_text('{"path": "a.txt", "key": "same"}\n{"path": "a.txt", "key": "same"}\n')
-    sheet = open_sheet(lines, format="des")
-    qtbot.waitUntil(lambda: "same" in sheet.form.problem.text)
-    assert "twice.jsonl, line 2" in sheet.form.problem.text
-    assert not sheet.form.write.isEnabled()
-    lines.write_text('{"path": "a.txt", "key": "one"}\n{"path": "a.txt", "key": "other"}\n')
-    assert sheet.form.contents is not None
-    sheet.form.contents.changed.emit()
-    wait_planned(qtbot, sheet)
-    assert sheet.form.plan.planned is not None
-    assert sheet.form.plan.planned.objects == 2
-    assert sheet.form.write.isEnabled()
-    sheet.reject()
-
-
 def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet, data: Path, tmp_path: Path) -> None:
-    """A folder that `extract` wrote has a manifest, which one button uses: keys and facts are those of before."""
     with shardcore.open(data / "des" / "meta.des") as shard:
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
         list(extract_objects(shard, rows, tmp_path / "taken"))
     sheet = open_sheet(tmp_path / "taken", format="des")
     contents = sheet.form.contents
-    assert contents is not None
     qtbot.waitUntil(contents.use.isVisible)
     assert contents.model.index(0, 1).data() == f"folder, {len(rows) + 1} files with a manifest"
     QTest.keyClick(contents.use, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: contents.model.index(0, 1).data() == f"manifest, {len(rows)} objects")
     assert contents.use.isHidden()
     wait_planned(qtbot, sheet)
-    assert sheet.form.plan.planned is not None
     assert sheet.form.plan.planned.objects == len(rows)
     sheet.reject()
 
@@ -130,13 +75,13 @@ def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet,
 def test_what_was_asked_before_is_not_told(
     qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan that fails after something else was chosen says nothing about what is chosen now."""
+    """A plan that fails after another format was chosen reports nothing."""
     begun, free = threading.Event(), threading.Event()
 
     def held(*given: Any, **named: Any) -> Packed:
         if given[0] == "des":
             begun.set()
-            free.wait(10)
+            free.wait(60)
             raise UsageError("this was about des")
         return pack(*given, **named)
 
@@ -157,36 +102,20 @@ def test_what_was_asked_before_is_not_told(
 def test_unreadable_inputs_are_skipped(
     qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
 ) -> None:
-    """An input that is not there keeps *Write* from working, unless such inputs are skipped; the result names it."""
     sheet = open_sheet(numbered, tmp_path / "gone.txt", format="swh")
     sheet.form.place.line.setText(str(tmp_path / "out.shard"))
     qtbot.waitUntil(lambda: "gone.txt" in sheet.form.problem.text)
     assert not sheet.form.write.isEnabled()
     contents = sheet.form.contents
-    assert contents is not None
     contents.skip.click()
     contents.report.click()
     wait_planned(qtbot, sheet)
     qtbot.waitUntil(sheet.form.write.isEnabled)
-    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded) as told:
         sheet.form.write.click()
-    assert told.args is not None
     assert "1 input skipped." in told.args[0]
     assert "▲ skipped: there is no file" in sheet.outcome.text.text
     report = json.loads((tmp_path / "out.shard.report.json").read_text())["objects"]
     assert [one["path"] for one in report if "error" in one] == [str(tmp_path / "gone.txt")]
     assert len(report) == 13
     sheet.accept()
-
-
-def test_equal_files_are_packed_once(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: Path) -> None:
-    """The error about equal contents names the option that helps; with it there is a plan."""
-    for name in ("a", "b"):
-        (tmp_path / name).write_bytes(b"equal")
-    sheet = open_sheet(tmp_path / "a", tmp_path / "b", format="swh")
-    sheet.form.place.line.setText(str(tmp_path / "out.shard"))
-    qtbot.waitUntil(lambda: "choose dedupe" in sheet.form.problem.text)
-    field = sheet.form.options.fields["dedupe"]
-    assert isinstance(field, YesField)
-    field.box.click()
-    wait_planned(qtbot, sheet)

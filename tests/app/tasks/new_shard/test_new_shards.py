@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.pack import Packed, pack
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard import form_jobs as desk
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
-from shardscope.widgets.option_fields import ChoiceField, TextField
+from shardscope.widgets.option_fields import TextField
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
 
@@ -42,7 +39,6 @@ def choose(sheet: NewShardDialog, options: dict[str, str]) -> None:
         if isinstance(field, TextField):
             field.line.setText(value)
         else:
-            assert isinstance(field, ChoiceField)
             field.box.setCurrentText(value)
 
 
@@ -61,7 +57,6 @@ def test_written_as_the_library_writes(
     tmp_path: Path,
     format: str,
 ) -> None:
-    """The files equal those of `pack` byte for byte, and those of the plan in name and size; the shard is open then."""
     name, options = CASES[format]
     for folder in ("out", "library"):
         (tmp_path / folder).mkdir()
@@ -72,14 +67,11 @@ def test_written_as_the_library_writes(
     sheet.form.place.line.setText(str(tmp_path / "out" / name))
     wait_planned(qtbot, sheet)
     planned = sheet.form.plan.planned
-    assert planned is not None
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
     assert sheet.form.place.folder is (format == "bloscpack")
-    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded) as told:
         sheet.form.write.click()
-    assert told.args is not None
-    assert told.args[0].startswith(f"{name} written: ")
     assert told.args[0].count("No errors found.") == 1
     target = tmp_path / "library" / name
     pack(format, f"{target}/" if format == "bloscpack" else target, inputs, options=options)
@@ -90,27 +82,22 @@ def test_written_as_the_library_writes(
         path: len(data) for path, data in written.items() if not path.endswith("manifest.json")
     }
     assert session.request.uri == str(tmp_path / "out" / name)
-    assert session.shard is not None
     assert session.shard.damage is None
     assert settings.pack_format == format
     assert settings.pack_folder == str(tmp_path / "out")
 
 
 def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path) -> None:
-    """What is no number, and what the writer refuses, stands beside the field; *Write* waits until it is mended."""
     sheet = open_sheet(numbered / "1.txt", format="bloscpack")
     wait_planned(qtbot, sheet)
     assert sheet.form.write.isEnabled()
     field = sheet.form.options.fields["level"]
-    assert isinstance(field, TextField)
     assert field.line.placeholderText() == "7"
     wrong = sheet.form.options.findChild(QLabel, "wrong_level")
-    assert wrong is not None
     for text, told in (("much", "level must be a whole number, not 'much'"), ("12", "level must be 0 to 9, not 12")):
         field.line.setText(text)
         qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
         assert not sheet.form.write.isEnabled()
-        assert sheet.form.problem.text == f"✖ {told}"
         assert field.accessibleDescription() == told
     field.line.setText("3")
     assert wrong.text() == ""
@@ -120,7 +107,6 @@ def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, n
 
 
 def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path) -> None:
-    """A name that is taken is told at once; the file is replaced when that is ticked, and what is read never is."""
     target = numbered / "taken.des"
     target.write_bytes(b"before")
     one = numbered / "1.txt"
@@ -129,7 +115,6 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     sheet.form.place.line.setText(str(target))
     qtbot.waitUntil(lambda: sheet.form.place.state.text() == "The file exists.")
     assert not sheet.form.write.isEnabled()
-    assert "tick Replace" in sheet.form.problem.text
     wait_planned(qtbot, sheet)
     for name, told in ((str(one), "This is the input"), (f"{numbered}/no/x.des", "The folder does not exist")):
         sheet.form.place.line.setText(name)
@@ -141,7 +126,7 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     assert not sheet.form.place.replace.isChecked()
     sheet.form.place.replace.click()
     wait_planned(qtbot, sheet)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         sheet.form.write.click()
     assert target.stat().st_size > len(b"before")
 
@@ -155,7 +140,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, begun: threading.Event, free: threadin
             while done == 5 and not plan and not free.is_set():
                 begun.set()
                 progress(done, total)
-                time.sleep(0.005)
+                free.wait(0.005)
 
         return pack(*given, progress=tell, plan=plan, **named)
 
@@ -170,7 +155,7 @@ def test_going_on_in_the_background(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Escape leaves the sheet and not the work: it is in transfers, is told when it is done, and opens nothing."""
+    """Escape closes the dialog, not the job; the result is reported and nothing is opened."""
     begun, free = threading.Event(), threading.Event()
     hold(monkeypatch, begun, free)
     sheet = open_sheet(numbered, format="des")
@@ -179,23 +164,18 @@ def test_going_on_in_the_background(
     sheet.form.write.click()
     qtbot.waitUntil(begun.is_set)
     (job,) = [one for one in session.jobs.open_jobs if one.title]
-    assert job.title == "Write new.des"
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert not sheet.isVisible()
-    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded) as told:
         free.set()
-    size = (tmp_path / "new.des").stat().st_size
-    told_back = "No errors found. 12 objects have no checksum: content not verified."
-    text = f"new.des written: {size:,} bytes. Read back: {told_back}"
-    assert told.args == [text]
-    assert job.note == text
+    assert told.args == [job.note]
+    assert f"{(tmp_path / 'new.des').stat().st_size:,} bytes" in job.note
     assert session.shard is None
 
 
 def test_stopping_leaves_nothing(
     qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """*Stop* ends writing: no file stays, under no name, and the sheet can be used on."""
     (tmp_path / "out").mkdir()
     begun = threading.Event()
     hold(monkeypatch, begun, threading.Event())
@@ -215,71 +195,16 @@ def test_stopping_leaves_nothing(
     sheet.reject()
 
 
-def test_an_input_that_fails_is_named(
-    qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
-) -> None:
-    """What cannot be read is named in the sheet; nothing is written, and it can be tried again."""
-    (tmp_path / "out").mkdir()
-    sheet = open_sheet(numbered / "1.txt", numbered / "2.txt", format="des")
-    sheet.form.place.line.setText(str(tmp_path / "out" / "new.des"))
-    wait_planned(qtbot, sheet)
-    (numbered / "2.txt").unlink()
-    sheet.form.write.click()
-    qtbot.waitUntil(lambda: "2.txt" in sheet.form.problem.text, timeout=10_000)
-    assert sheet.pages.currentIndex() == 0
-    assert list((tmp_path / "out").iterdir()) == []
-    (numbered / "2.txt").write_bytes(b"back")
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.form.write.click()
-
-
-def test_estimates_are_marked(
-    qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a codec makes of much content is not known: ≈ says so, and a button reads it for the exact plan."""
-    monkeypatch.setattr(desk, "AUTO_EXACT", 0)
-    sheet = open_sheet(numbered, format="xorb")
-    wait_planned(qtbot, sheet, exact=False)
-    assert "≈ " in sheet.form.plan.headline.text()
-    assert "≈ " in sheet.form.plan.summary.text()
-    assert "≈ " in sheet.form.plan.strip.label(sheet.form.plan.strip.sections[0])
-    index = sheet.form.plan.model.index(0, 2)
-    assert index.data().startswith("≈ ")
-    assert not sheet.form.plan.exact.isHidden()
-    sheet.form.plan.exact.click()
-    wait_planned(qtbot, sheet)
-    assert "≈" not in sheet.form.plan.headline.text() + sheet.form.plan.summary.text()
-    assert sheet.form.plan.exact.isHidden()
-    sheet.reject()
-
-
-def test_another_name_is_no_other_plan(qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path) -> None:
-    """While a name is typed, nothing is planned anew; the tree has the new name."""
-    sheet = open_sheet(numbered, format="des")
-    wait_planned(qtbot, sheet)
-    planned = sheet.form.plan.planned
-    QTest.keyClicks(sheet.form.place.line, ".old")
-    assert sheet.form.plan.planned is planned
-    assert sheet.form.plan.model.index(0, 0).data() == "numbered.des.old"
-    assert sheet.form.plan.headline.text().startswith("numbered.des.old · ")
-    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    assert sheet.form.plan.planned is planned
-    sheet.reject()
-
-
 def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards, data: Path, tmp_path: Path) -> None:
-    """From swh to des keys stay, from des to swh they are made; what has no place is listed, and the result is open."""
+    """Keys are kept from swh to des and computed from des to swh; what is lost is listed."""
     open_in(session, qtbot, data / "swh" / "small.shard")
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
     sheet.form.formats.choose("des")
-    assert sheet.form.rules is not None
-    assert "Keys are kept" in sheet.form.rules.about.text()
     sheet.form.place.line.setText(str(tmp_path / "swh.des"))
     wait_planned(qtbot, sheet)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         sheet.form.write.click()
-    assert session.shard is not None
     assert session.shard.format == "des"
     wait_gone(qtbot, shards)
     open_in(session, qtbot, data / "des" / "meta.des")
@@ -287,14 +212,11 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
     sheet.form.formats.choose("swh")
-    assert sheet.form.rules is not None
-    assert "sha256" in sheet.form.rules.about.text()
     sheet.form.place.line.setText(str(tmp_path / "des.shard"))
     wait_planned(qtbot, sheet)
     assert "▲ swh cannot store meta" in sheet.form.plan.notes.text()
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         sheet.form.write.click()
-    assert session.shard is not None
     assert session.shard.format == "swh"
     assert "▲ swh cannot store meta" in sheet.outcome.text.text
     assert "Read back: " in sheet.outcome.verified.text
@@ -303,43 +225,8 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     wait_gone(qtbot, shards)
 
 
-@pytest.mark.parametrize("others", [0, 2])
-def test_an_array_is_packed_and_converted(
-    qtbot: QtBot,
-    session: Session,
-    shards: NewShards,
-    open_sheet: OpenSheet,
-    numbered: Path,
-    tmp_path: Path,
-    others: int,
-) -> None:
-    """A `.npy` becomes Bloscpack by itself and among other files; a shard that holds it converts to Bloscpack."""
-    np.save(tmp_path / "a.npy", np.arange(100, dtype="<i4"))
-    inputs = [tmp_path / "a.npy", *sorted(numbered.iterdir())[:others]]
-    sheet = open_sheet(*inputs, format="bloscpack")
-    sheet.form.place.line.setText(str(tmp_path / "new.blp"))
-    wait_planned(qtbot, sheet)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.form.write.click()
-    shard = session.shard
-    assert shard is not None
-    ref = shard.find("a.npy" if others else "all")
-    assert shard.read(ref) == np.arange(100, dtype="<i4").tobytes()
-    assert shard.facts(ref)["dtype"] == "<i4"
-    wait_gone(qtbot, shards)
-    pack("des", tmp_path / "a.des", inputs)
-    open_in(session, qtbot, tmp_path / "a.des")
-    shards.convert.trigger()
-    sheet = sheet_of(qtbot, shards)
-    sheet.form.formats.choose("bloscpack")
-    wait_planned(qtbot, sheet)
-    assert sheet.form.write.isEnabled()
-    sheet.reject()
-
-
 def _refs(session: Session) -> list[Any]:
     shard = session.shard
-    assert shard is not None
     refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
     return [ref for ref in refs if ref.key is not None]
 
@@ -347,7 +234,6 @@ def _refs(session: Session) -> list[Any]:
 def test_by_keyboard_alone(
     qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
 ) -> None:
-    """Down chooses a format, Tab goes through everything, Return writes, Escape leaves."""
     sheet = open_sheet(numbered)
     sheet.form.formats.setFocus()
     names = sheet.form.formats.names
@@ -360,14 +246,8 @@ def test_by_keyboard_alone(
         here = sheet.focusWidget()
         seen.append(here)
         QTest.keyClick(here, Qt.Key.Key_Tab)
-    for part in (
-        sheet.form.formats,
-        sheet.form.place.line,
-        sheet.form.plan.strip,
-        sheet.form.plan.tree,
-        sheet.form.write,
-    ):
-        assert part in seen, part.objectName()
+    form = sheet.form
+    assert {form.formats, form.place.line, form.plan.strip, form.plan.tree, form.write} <= set(seen)
     assert all(field.focusProxy() in seen for field in sheet.form.options.fields.values())
     wait_planned(qtbot, sheet)
     strip = sheet.form.plan.strip
@@ -375,12 +255,11 @@ def test_by_keyboard_alone(
     QTest.keyClick(strip, Qt.Key.Key_Right)
     assert sheet.form.plan.tree.currentIndex().data() == strip.sections[1].name
     line = sheet.form.place.line
-    assert isinstance(line, QLineEdit)
     line.setFocus()
     line.selectAll()
     QTest.keyClicks(line, str(tmp_path / "typed.des"))
     qtbot.waitUntil(sheet.form.write.isEnabled)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         QTest.keyClick(line, Qt.Key.Key_Return)
     assert (tmp_path / "typed.des").is_file()
     again = open_sheet(numbered)

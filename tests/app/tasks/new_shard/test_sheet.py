@@ -16,36 +16,11 @@ from shardcore.shards.registry import all_formats
 from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.form import WIDE
-from shardscope.tasks.new_shard.new_shards import NewShardDialog
-from shardscope.tasks.new_shard.plan_model import PlanModel
-from shardscope.tasks.new_shard.plan_view import PlanView, summary_text
+from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import Planned
 from shardscope.tasks.new_shard.target import suggested
-from tests.app.shell.test_names import unnamed
-from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
-
-
-@pytest.mark.thorough
-def test_every_format_at_every_size(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path) -> None:
-    """Nothing is wider than the sheet, down to 600 pixels; everything that takes the keyboard has a name and a tip."""
-    sheet = open_sheet(numbered / "1.txt")
-    for width in (1240, WIDE, WIDE - 1, 600):
-        sheet.resize(width, 380)
-        for name in sheet.form.formats.names:
-            sheet.form.formats.choose(name)
-            inner = sheet.form.area.widget()
-            assert inner is not None
-            assert inner.minimumSizeHint().width() <= sheet.form.area.viewport().width(), (width, name)
-            assert unnamed(sheet) == []
-            for field in sheet.form.options.fields.values():
-                assert field.toolTip(), field.objectName()
-    assert sheet.form.formats.names == [one.name for one in all_formats()]
-    for row, one in enumerate(all_formats()):
-        words = sheet.form.formats.model().index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole)
-        assert one.writes is not None
-        assert words == f"{one.writes.purpose} {one.writes.cannot}"
-    sheet.reject()
+from tests.app.conftest import visible
+from tests.app.tasks.new_shard.conftest import sheet_of, wait_gone, wait_planned
 
 
 class _Untouched(NoObjects):
@@ -71,13 +46,12 @@ def planned(files: int, *, exact: bool = True) -> Planned:
 
 
 def test_a_plan_of_millions(qtbot: QtBot) -> None:
-    """The tree counts objects and never asks for one; the strip shows the file of the row, and chooses rows."""
+    """The tree counts objects and reads none of them."""
     view = PlanView()
     qtbot.addWidget(view)
     view.resize(500, 400)
     view.show_plan(planned(20_000), "new.x")
     model = view.model
-    assert isinstance(model, PlanModel)
     assert model.rowCount() == 20_000
     assert [model.index(0, column).data() for column in range(3)] == ["new.x", "5,000,000", "1,000,000"]
     assert model.index(7, 0).data() == "7.x"
@@ -90,22 +64,8 @@ def test_a_plan_of_millions(qtbot: QtBot) -> None:
     view.grab()
 
 
-@pytest.mark.parametrize(
-    ("size", "content", "exact", "told"),
-    [
-        (1_100, 1_000, True, "2 objects · 1,000 bytes of content · 100 bytes of overhead (10.0 %)"),
-        (400, 1_000, False, "2 objects · 1,000 bytes of content · ≈ 600 bytes saved (60.0 %)"),
-        (12, 0, True, "2 objects · 0 bytes of content · 12 bytes of overhead"),
-    ],
-)
-def test_what_it_costs(size: int, content: int, exact: bool, told: str) -> None:
-    """Objects, content and what comes on top, or is saved, in one line."""
-    file = PlannedFile("x", size, (Section("data", SectionRole.DATA, 0, size),), NoObjects())
-    assert summary_text(Planned(Plan((file,), exact, content), "x", 2, {}, ())) == told
-
-
 def test_names_to_begin_with() -> None:
-    """A new shard lies beside what is read, has the ending of its format, and is never what is read."""
+    """The proposed file is beside the input, has the extension of the format, and never equals the input."""
     swh, des = (next(one for one in all_formats() if one.name == name) for name in ("swh", "des"))
     cases = (
         (("/a/papers",), "", swh, False, "/a/papers.shard"),
@@ -123,41 +83,29 @@ def test_names_to_begin_with() -> None:
 
 @pytest.mark.thorough
 def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data: Path) -> None:
-    """Ctrl+N, the welcome page and a folder that is no data set lead to the sheet; converting needs something open."""
-    window = MainWindow(settings)
-    qtbot.addWidget(window)
-    window.show()
+    window = visible(qtbot, MainWindow(settings))
     shards = window.new_shards
     assert shards.new.shortcut().toString() == "Ctrl+N"
     assert shards.convert.shortcut().toString() == "Ctrl+Shift+N"
     assert shards.new.isEnabled()
     assert not shards.convert.isEnabled()
-
-    def shown() -> NewShardDialog:
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
-        found = window.findChild(NewShardDialog)
-        assert found is not None
-        return found
-
-    def leave(sheet: NewShardDialog) -> None:
-        QTest.keyClick(sheet, Qt.Key.Key_Escape)
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
-
     window.welcome.new_button.click()
-    leave(shown())
+    QTest.keyClick(sheet_of(qtbot, shards), Qt.Key.Key_Escape)
+    wait_gone(qtbot, shards)
     window.open(str(numbered))
     qtbot.waitUntil(lambda: [one.text() for one in window.notices.buttons] == ["Pack it…"])
     window.notices.button.click()
-    sheet = shown()
+    sheet = sheet_of(qtbot, shards)
     assert sheet.form.inputs == (str(numbered),)
     wait_planned(qtbot, sheet)
-    leave(sheet)
-    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    wait_gone(qtbot, shards)
+    with qtbot.waitSignal(window.session.opened):
         window.open(str(data / "swh" / "small.shard"))
     assert shards.convert.isEnabled()
     window.session.close()
     assert not shards.convert.isEnabled()
     # A window that is closed takes its sheet and the jobs of that along.
     shards.ask_new((str(numbered),))
-    shown()
+    sheet_of(qtbot, shards)
     window.close()

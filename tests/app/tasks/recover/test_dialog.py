@@ -8,25 +8,23 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.recover import REPORT
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.tasks.recover.dialog import RecoverTask
 from tests.app.conftest import open_in
 
 
 def test_objects_never_go_among_other_files(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
-    """An empty folder is used itself; in any other a new folder is made, each time another one."""
+    """A folder that is not empty gets a new folder, another one each time."""
     window = QWidget()
     qtbot.addWidget(window)
-    open_in(session, qtbot, assets.resources() / "samples" / "swh" / "damaged.shard")
+    open_in(session, qtbot, resources.resources() / "samples" / "swh" / "damaged.shard")
     task = RecoverTask(session, window)
     for name in ("", "damaged-recovered", "damaged-recovered-2"):
         sheet = task.ask()
-        assert sheet is not None
         qtbot.waitUntil(sheet.take.isEnabled)
         sheet.take.click()
         dialog = sheet.findChild(QFileDialog)
-        assert isinstance(dialog, QFileDialog)
         dialog.fileSelected.emit(str(tmp_path))
         dialog.reject()
         report = tmp_path / name / REPORT

@@ -11,22 +11,19 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from shardcore import BytesSource, Span
-from shardcore.operations.search import MAX_HITS, Hits, parse_hex, parse_numbers, parse_text, search_contents
-from shardcore.teaching import assets
-from shardscope.session.hit_list import HitList, thinned
+from shardcore import Span
+from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_text, search_contents
+from shardcore.teaching import resources
+from shardscope.session.hit_list import HitList
 from shardscope.session.session import Session
 from shardscope.views.findings.hits import HitsTable
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
 def table(qtbot: QtBot, session: Session, data: Path) -> HitsTable:
     """The list beside a small shard."""
-    made = HitsTable(session)
-    qtbot.addWidget(made)
-    made.resize(420, 260)
-    made.show()
+    made = visible(qtbot, HitsTable(session), 420, 260)
     open_in(session, qtbot, data / "swh" / "small.shard")
     return made
 
@@ -37,8 +34,6 @@ def texts(table: HitsTable, row: int) -> list[str]:
 
 
 def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, session: Session) -> None:
-    """A row has offset, width and byte order, and, when a job has told it, the field; choosing it selects its bytes."""
-    assert session.shard is not None
     size = session.shard.fields["header.index_size"]
     patterns = parse_numbers(str(size))
     table.set_hits(HitList.of("", str(size), patterns, Hits((72,), 1, 1, (0,))))
@@ -55,12 +50,8 @@ def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, ses
 
 
 def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> None:
-    """A row has the offset in the content, and the object; choosing it selects the decoded bytes, or the object."""
-    table = HitsTable(session)
-    qtbot.addWidget(table)
-    table.show()
-    open_in(session, qtbot, assets.path("samples/xorb/chunks.xorb"))
-    assert session.shard is not None
+    table = visible(qtbot, HitsTable(session))
+    open_in(session, qtbot, resources.path("samples/xorb/chunks.xorb"))
     patterns = [parse_text("abcdabcd")]
     first, second = islice(search_contents(session.shard, patterns, lambda *_: None), 2)
     table.set_hits(HitList.of_contents("abcdabcd", patterns, [first, second._replace(span=None)]))
@@ -74,7 +65,6 @@ def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> N
 
 
 def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> None:
-    """Of 100,000 hits those on the screen get their fields; scrolling names those that come."""
     every = tuple(range(100_000))
     table.set_hits(HitList.of("", "00", (parse_hex("00"),), Hits(every, 5_000_000, 0, (0,) * len(every))))
     assert table.state.text() == "5,000,000 hits, the first 100,000 are listed: 00"
@@ -84,19 +74,3 @@ def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> No
     qtbot.waitUntil(lambda: texts(table, 92)[2] == "padding")
     tip = table.model.index(92, 2).data(Qt.ItemDataRole.ToolTipRole)
     assert tip == "padding"
-
-
-def test_a_strip_gets_no_more_hits_than_it_can_show() -> None:
-    """Few hits are all on the strip; of very many the first and the last in each 4,096th, beyond those listed, too."""
-    patterns = (parse_hex("61"),)
-    few = HitList.listed(BytesSource(b"..a.a"), "", "x", patterns, lambda *_: None)
-    assert few.on_a_strip.tolist() == few.offsets.tolist() == [2, 4]
-    assert (few.number_at(4), few.number_at(3)) == (1, None)
-    offsets = np.sort(np.random.default_rng(7).integers(0, 10**9, 50_000))
-    strip = thinned(offsets, 10**9).tolist()
-    assert 8000 < len(strip) <= 8196
-    assert strip == sorted(strip)
-    assert set(strip) <= set(offsets.tolist())
-    size = 3 * MAX_HITS
-    many = HitList.listed(BytesSource(b"a" * size), "", "x", patterns, lambda *_: None)
-    assert (len(many), many.count, int(many.on_a_strip[-1])) == (MAX_HITS, size, size - 1)

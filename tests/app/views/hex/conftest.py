@@ -9,15 +9,13 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import IndexState, Session
 from shardscope.views.hex.panel import HexPanel
+from tests.app.conftest import visible
 
 
 @pytest.fixture
 def panel(qtbot: QtBot, session: Session) -> HexPanel:
     """A panel with nothing open."""
-    made = HexPanel(session)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
+    made = visible(qtbot, HexPanel(session), 1000, 640)
     # In the window it stands in the bar.
     qtbot.addWidget(made.address)
     made.address.resize(800, 40)
@@ -28,8 +26,8 @@ def panel(qtbot: QtBot, session: Session) -> HexPanel:
 @pytest.fixture
 def swh(qtbot: QtBot, session: Session, panel: HexPanel, data: Path) -> HexPanel:
     """A panel with a small shard, its index read and its first bytes painted."""
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         session.open(str(data / "swh" / "small.shard"))
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
+    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED)
     qtbot.waitUntil(lambda: panel.pages.bytes_at("", 0, 512) is not None)
     return panel

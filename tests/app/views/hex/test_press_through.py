@@ -12,7 +12,6 @@ from shardscope.views.hex.address_bar import AddressBar, EntryContext
 
 
 def test_a_click_beside_the_completions_is_not_lost(qtbot: QtBot) -> None:
-    """A button beside the field is pressed while completions are shown: they go, and the button does its work."""
     window = QWidget()
     qtbot.addWidget(window)
     row = QHBoxLayout(window)

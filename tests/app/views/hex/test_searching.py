@@ -9,20 +9,18 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import BytesSource, Span
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
-from shardscope.views.hex.search_bar import SearchBar
 from tests.app.hex_samples import SampleReader
 
 SLOT = 40
 
 
 def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """Enter goes from hit to hit and around the end, and says so; what is found is selected."""
     swh.actions_.find.trigger()
     assert swh.search.isVisible()
     swh.search.field.setText("53 57 ?? 5? 68")
@@ -30,18 +28,17 @@ def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -
     qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
     assert "at 0" in swh.search.status.text()
     qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
+    qtbot.waitUntil(lambda: "wrapped around" in swh.search.status.text())
 
 
 def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
-    """All hits are counted and listed, marked on the strip and in the bytes on the screen, until the bar is closed."""
     raw = (data / "swh" / "small.shard").read_bytes()
     wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
     lists: list[HitList] = []
     swh.search.hits_changed.connect(lists.append)
     swh.search.start()
     swh.search.field.setText("00000000")
-    with qtbot.waitSignal(swh.search.list_wanted, timeout=10_000):
+    with qtbot.waitSignal(swh.search.list_wanted):
         swh.search.list_all()
     assert lists[-1].offsets.tolist() == wanted
     assert swh.search.status.text() == f"{len(wanted):,} found"
@@ -49,32 +46,27 @@ def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Se
     assert len(seen) > 1, "rows of zeros are folded"
     shown = [(at, at + 4) for at in wanted if any(at + 4 > start and at < stop for start, stop in seen)]
     assert list(swh.state.scene(focused=True).hits) == shown
-    marked = swh.view.viewport().grab().toImage()
     qtbot.keyClick(swh.search.field, Qt.Key.Key_Escape)
     assert swh.state.scene(focused=True).hits == ()
-    assert swh.view.viewport().grab().toImage() != marked
     assert not swh.search.isVisible()
 
 
 def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """*Number* tries widths and byte orders, goes to the nearest, and says what it is and how many there are."""
-    assert session.shard is not None
     size = session.shard.fields["header.index_size"]
     swh.search.look_for("Number", str(size))
     qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
-    assert swh.search.status.text().startswith("1 of ")
+    qtbot.waitUntil(lambda: swh.search.status.text().startswith("1 of "))
     assert "at 0x48 · u64 big-endian" in swh.search.status.text()
-    swh.search.close_bar()
 
 
 def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """Each press is one hit further, also those that come before the first hit is found, or while all are listed."""
+    """Each press moves one hit further, also before the first hit is found."""
     data = b"..a..a..a..a" + bytes(5_000_000)
     reader, held = SampleReader(BytesSource(data)), threading.Event()
     panel.pages.use(reader)
     panel.view.state.set_source("", len(data))
     panel.search.found.connect(panel.state.select)
-    reader.failure = lambda start, stop: None if stop - start < len(data) // 2 else bool(held.wait(20)) and None
+    reader.failure = lambda start, stop: None if stop - start < len(data) // 2 else bool(held.wait(60)) and None
     panel.search.look_for("Text", "a")
     qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)
     held.set()
@@ -83,7 +75,7 @@ def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Se
     panel.search.forget()
     held.clear()
     panel.state.move_caret(0)
-    reader.failure = lambda start, stop: None if start < 4_000_000 else bool(held.wait(20)) and None
+    reader.failure = lambda start, stop: None if start < 4_000_000 else bool(held.wait(60)) and None
     panel.search.look_for("Text", "a")
     qtbot.waitUntil(lambda: "list" in panel.search._jobs)
     qtbot.keyClick(panel.search.field, Qt.Key.Key_Return)
@@ -94,7 +86,6 @@ def test_enter_goes_on_while_hits_are_found_and_listed(qtbot: QtBot, session: Se
 
 
 def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
-    """Up and Down bring back what was searched before, with its kind, and what was being typed; so does the menu."""
     swh.search.start()
     for kind, text in (("Hex", "53 57"), ("Text", "SWH")):
         swh.search.look_for(kind, text)
@@ -117,17 +108,7 @@ def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
     swh.search.close_bar()
 
 
-def test_the_selected_bytes_are_found_elsewhere(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """*Find these bytes* searches the selection: the next place that has the same bytes."""
-    session.select_span(Span("", 88, 92))
-    swh.actions_.find_these.trigger()
-    assert swh.search.field.text() == "00 00 00 00"
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 89, 93))
-    swh.search.close_bar()
-
-
 def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
-    """What is no pattern is told at once; what is not there is told when all was searched."""
     swh.search.start()
     swh.search.field.setText("5")
     swh.search.look()
@@ -139,7 +120,6 @@ def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
 
 
 def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
     panel.pages.use(SampleReader(PatternSource(2**60)))
     panel.view.state.set_source("", 2**60)
     panel.search.start()
@@ -148,29 +128,14 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
     assert panel.search.stop.isVisible()
     qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
     qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
+    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped")
     assert not panel.search.stop.isVisible()
     assert not session.jobs.open_jobs
 
 
-def test_the_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """What came of the search has a line of its own: it is whole, the field can be typed into, and nothing moves."""
-    bar = SearchBar(lambda: Span("", 0, 0), panel.pages)
-    qtbot.addWidget(bar)
-    bar.show()
-    for width in (900, 670, 440):
-        bar.resize(width, 60)
-        height = bar.sizeHint().height()
-        bar.status.tell("not found in the stored bytes")
-        qtbot.waitUntil(lambda: bar.status.seen == "not found in the stored bytes")
-        assert bar.field.width() >= 120
-        assert bar.sizeHint().height() == height
-
-
 def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
-    """What only the decoded bytes of a chunk hold is not found in the stored bytes, and found in the contents."""
     with qtbot.waitSignal(session.opened):
-        session.open(OpenRequest(str(assets.path("samples/xorb/chunks.xorb"))))
+        session.open(OpenRequest(str(resources.path("samples/xorb/chunks.xorb"))))
     bar = panel.search
     bar.look_for("Text", "abcdabcd")
     qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
@@ -180,10 +145,8 @@ def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session
     assert {hit.row for hit in hits.contents} == {3}
     assert "row 3" in bar.status.text()
     span = session.selection.span
-    assert span is not None
     assert span.source.startswith("@")
     qtbot.waitUntil(lambda: panel.state.name == span.source)
-    assert session.shard is not None
     assert session.shard.bytes_of(span.source).read(span.start, span.stop) == b"abcdabcd"
     qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: session.selection.span != span)

@@ -1,13 +1,16 @@
-"""The records that rows can have the width of, and that are framed: found on the path to a byte."""
+"""Rows of bytes for any width, and the records that rows may have the width of."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shardcore
-from shardcore import BytesSource, Node, Shard, Span
-from shardcore.teaching import assets
-from shardscope.views.hex.row_choice import record_of, table_record_of
+from shardcore import Node, Shard
+from shardcore.teaching import resources
+from shardscope.views.hex.layout import MAX_WIDTH, HexLayout
+from shardscope.views.hex.row_width import record_of, table_record_of
 from shardscope.views.hex.scene import frames_of
 from tests.app.hex_samples import INDEX, SLOT, sample_tree
 
@@ -16,7 +19,6 @@ INDEX_NODE = ROOT.children[1]
 
 
 def test_a_table_offers_its_record() -> None:
-    """Inside of a table its record is offered, with the name of its rows; on a field outside of tables nothing is."""
     slot = INDEX_NODE.children[2]
     path = (ROOT, INDEX_NODE, slot, slot.children[1])
     assert table_record_of(path, "") == (SLOT.size, "record")
@@ -29,27 +31,14 @@ def test_a_table_offers_its_record() -> None:
     assert table_record_of(path, "elsewhere") is None
 
 
-def test_field_and_record_are_framed() -> None:
-    """The named bytes, then what they are part of; the whole file is no record."""
-    slot = INDEX_NODE.children[2]
-    key = slot.children[0]
-    both = ((key.span.start, key.span.stop), (slot.span.start, slot.span.stop))
-    assert frames_of((ROOT, INDEX_NODE, slot, key), "") == both
-    assert frames_of((ROOT, INDEX_NODE), "") == ((INDEX_NODE.span.start, INDEX_NODE.span.stop),)
-    assert frames_of((ROOT, INDEX_NODE, slot), "") == ((slot.span.start, slot.span.stop),)
-    assert frames_of((ROOT,), "") == ()
-    assert frames_of((ROOT, INDEX_NODE, slot, key), "@0-8") == ()
-
-
 def opened(title: str) -> Shard:
     """A sample, with its index."""
-    path = next(one.path for one in assets.samples() if title in str(one.path))
+    path = next(one.path for one in resources.samples() if title in str(one.path))
     return shardcore.open(path)
 
 
 @pytest.mark.parametrize("title", ["swh/small", "bloscpack/array"])
 def test_a_thousand_rows_are_no_record(title: str) -> None:
-    """At every field of a sample the field is framed, and the record around it holds it."""
     with opened(title) as shard:
         shard.load_index()
         for path in shard.fields_in(0, 4096):
@@ -59,6 +48,17 @@ def test_a_thousand_rows_are_no_record(title: str) -> None:
                 assert outer[0] <= inner[0] <= inner[1] <= outer[1]
 
 
-def test_nothing_is_framed_in_an_empty_source() -> None:
-    """A source without bytes has no frame."""
-    assert frames_of((Node("nothing", Span("", 0, BytesSource(b"").size)),), "") == ()
+widths = st.integers(1, MAX_WIDTH)
+
+
+@given(st.integers(1, 2**63), widths, st.integers(0, 2**63), st.integers(0, 2**63))
+def test_rows_and_cells_are_inverse(size: int, width: int, origin: int, offset: int) -> None:
+    layout = HexLayout.aligned(size, width, origin)
+    offset %= size
+    row, cell = layout.row_of(offset), layout.column_of(offset)
+    assert layout.row_start(row) + cell == offset
+    assert 0 <= cell < width
+    assert 0 <= row < layout.rows
+    assert layout.column_of(origin) == 0
+    assert layout.row_of(size - 1) == layout.rows - 1
+    assert -width < layout.row_start(0) <= 0

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from shardscope.views.inspector.as_numbers import MOST, TOO_FEW, readings, text_of
+from shardscope.views.inspector.as_numbers import MOST, TOO_FEW, readings
 
 
 def read(data: bytes) -> dict[str, tuple[str, str | None]]:
@@ -31,7 +31,6 @@ def read(data: bytes) -> dict[str, tuple[str, str | None]]:
     ],
 )
 def test_integers(name: str, code: str, value: int) -> None:
-    """Every integer type is read in both orders, up to its limits."""
     little = read(struct.pack("<" + code, value).ljust(MOST, b"\0"))[name]
     big = read(struct.pack(">" + code, value).ljust(MOST, b"\0"))[name]
     assert little[0] == str(value)
@@ -40,7 +39,6 @@ def test_integers(name: str, code: str, value: int) -> None:
 
 @pytest.mark.parametrize("value", [0.1, -1.5, 1e-40, 3.4028234663852886e38, float("inf")])
 def test_floats_read_back(value: float) -> None:
-    """The text of a float is read back as the same float, and is no longer than that needs."""
     data = struct.pack("<f", value).ljust(MOST, b"\0")
     assert struct.pack("<f", float(read(data)["f32"][0])) == data[:4]
     assert read(struct.pack("<f", 0.1).ljust(MOST, b"\0"))["f32"][0] == "0.1"
@@ -48,7 +46,6 @@ def test_floats_read_back(value: float) -> None:
 
 
 def test_times_only_where_they_are_plausible() -> None:
-    """A count of seconds or milliseconds of our days is a time in UTC; other numbers are not."""
     assert read(struct.pack("<I", 1_700_000_000).ljust(8, b"\xff"))["time"][0] == (
         "2023-11-14 22:13:20 UTC · u32 s, little"
     )
@@ -57,18 +54,9 @@ def test_times_only_where_they_are_plausible() -> None:
 
 
 def test_end_of_the_source() -> None:
-    """Where the source ends before a number does there is a dash, never a number made of zeros."""
     found = read(b"\x01\x02\x03")
     assert found["u16"] == ("513", "258")
     assert found["u32"] == (TOO_FEW, TOO_FEW)
     assert read(b"")["u8"] == (TOO_FEW, None)
     assert found["GUID"][0] == TOO_FEW
     assert read(bytes(range(16)))["GUID"][0] == "03020100-0504-0706-0809-0a0b0c0d0e0f"
-
-
-def test_text_and_bits() -> None:
-    """Text goes up to the first byte that is none; the first byte is shown in bits."""
-    assert text_of("é and more\0rest".encode()) == "é and more"
-    assert text_of(b"ok\xff\xfe") == "ok"
-    assert text_of(("a" * (MOST - 1) + "é").encode()) == "a" * (MOST - 1)
-    assert read(b"\xa1\0\0\0")["binary"][0] == "1010 0001"

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -21,10 +21,7 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def window(qtbot: QtBot, settings: Settings, data: Path) -> Iterator[MainWindow]:
     """A window on 12 objects."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.resize(1200, 900)
-    made.show()
+    made = visible(qtbot, MainWindow(settings), 1200, 900)
     open_in(made.session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: made.tree.nodes.rowCount(made.tree.nodes.index(0, 0)) > 0)
     yield made
@@ -77,52 +74,16 @@ def drag(window: MainWindow, qtbot: QtBot, index: QModelIndex) -> list[Path]:
     return dragged[0]
 
 
-def test_a_field_is_its_bytes(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """Any node but an object is a file of its bytes, called after it."""
+def test_a_field_is_its_bytes_and_an_object_its_content(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     (path,) = drag(window, qtbot, find(window, qtbot, "header", "objects_count"))
     assert path.name == "objects_count.bin"
     assert path.read_bytes() == (data / "swh" / "small.shard").read_bytes()[40:48]
-
-
-@pytest.mark.thorough
-def test_a_section_is_its_bytes(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """A whole section, too; its name becomes a safe one."""
-    (path,) = drag(window, qtbot, find(window, qtbot, "hash function"))
-    section = next(one for one in window.session.shard.sections if one.name == "hash function")  # type: ignore[union-attr]
-    assert path.name == "hash function.bin"
-    assert path.read_bytes() == (data / "swh" / "small.shard").read_bytes()[section.start : section.stop]
-
-
-def test_an_object_is_its_content(window: MainWindow, qtbot: QtBot) -> None:
-    """The node of an object is the file that dragging it out of the table gives."""
     index = find(window, qtbot, "objects", "*")
-    node = window.tree.nodes.node(index)
     shard = window.session.shard
-    assert node is not None
-    assert node.row is not None
-    assert shard is not None
+    ref = shard.objects.ref(window.tree.nodes.node(index).row)
     (path,) = drag(window, qtbot, index)
-    ref = shard.objects.ref(node.row)
     assert path.name == ref.key
     assert path.read_bytes() == shard.read(ref)
-
-
-def test_clicks_still_select_and_expand(window: MainWindow, qtbot: QtBot) -> None:
-    """A press that does not move selects; nothing is dragged, and no file is left that nobody asked for."""
     index = find(window, qtbot, "header")
     qtbot.mouseClick(window.tree.viewport(), LEFT, pos=window.tree.visualRect(index).center())
-    assert window.tree.currentIndex() == index
-    was = window.tree.isExpanded(index)
-    qtbot.mouseDClick(window.tree.viewport(), LEFT, pos=window.tree.visualRect(index).center())
-    assert window.tree.isExpanded(index) != was
-
-
-@pytest.mark.thorough
-def test_a_slot_is_its_bytes(window: MainWindow, qtbot: QtBot) -> None:
-    """What only points to an object is dragged as what it is."""
-    index = find(window, qtbot, "index", "*")
-    node = window.tree.nodes.node(index)
-    assert node is not None
-    (path,) = drag(window, qtbot, index)
-    assert path.name == f"{node.name}.bin"
-    assert path.stat().st_size == node.span.size
+    assert window.tree.currentIndex() == index, "a press that does not move is a click"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QPixmap
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent, QPixmap
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -37,7 +37,6 @@ class Rig:
         self.drag.run_drag = self._note
         self.drags: list[list[Path]] = []
         self.texts: list[str] = []
-        self.pixmaps: list[QPixmap] = []
         self.messages: list[str] = []
         session.message.connect(self.messages.append)
         session.troubled.connect(lambda text, _: self.messages.append(text))
@@ -48,7 +47,6 @@ class Rig:
     def _note(self, mime: QMimeData, pixmap: QPixmap) -> None:
         self.drags.append([Path(url.toLocalFile()) for url in mime.urls()])
         self.texts.append(mime.text())
-        self.pixmaps.append(pixmap)
 
     def place(self, row: int) -> QPoint:
         """A point on the key of a row."""
@@ -83,9 +81,6 @@ class Rig:
 
 
 def _moved(table: ObjectTable, place: QPoint) -> Any:
-    from PySide6.QtCore import QEvent, QPointF
-    from PySide6.QtGui import QMouseEvent
-
     point = QPointF(place)
     whole = QPointF(table.viewport().mapToGlobal(place))
     none = Qt.KeyboardModifier.NoModifier
@@ -103,31 +98,21 @@ def rig(session: Session, qtbot: QtBot, data: Path) -> Iterator[Rig]:
     made.drag.close()
 
 
-def test_ready_before_it_moves(rig: Rig) -> None:
-    """A press alone has the files of the row written, with the right bytes."""
+def test_files_are_ready_before_the_drag_begins(rig: Rig) -> None:
     rig.press(0)
     rig.settle()
     (path,) = rig.written()
     assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
-    assert rig.drags == []
-
-
-def test_drag(rig: Rig) -> None:
-    """Past the threshold of the desktop the drag begins, with addresses and paths; before it does not."""
-    rig.press(0)
-    rig.settle()
     rig.move(0, QApplication.startDragDistance() - 1)
     rig.settle()
     assert rig.drags == []
     rig.move(0, QApplication.startDragDistance())
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
-    assert rig.drags == [rig.written()]
-    assert rig.texts == [str(rig.written()[0])]
-    assert rig.pixmaps[0].width() > 100
+    assert rig.drags == [[path]]
+    assert rig.texts == [str(path)]
 
 
 def test_several_rows(rig: Rig) -> None:
-    """A press on one of several selected rows keeps them all selected, chooses none of them, and drags them all."""
     chosen: list[int] = []
     rig.table.selectRow(0)
     rig.qtbot.mouseClick(rig.table.viewport(), LEFT, Qt.KeyboardModifier.ShiftModifier, rig.place(2))
@@ -141,7 +126,6 @@ def test_several_rows(rig: Rig) -> None:
 
 
 def test_a_click_selects(rig: Rig) -> None:
-    """A click on one of several selected rows, without a drag, selects that row alone and tells so."""
     chosen: list[int] = []
     rig.table.selectAll()
     rig.table.rows_chosen.connect(chosen.append)
@@ -151,33 +135,8 @@ def test_a_click_selects(rig: Rig) -> None:
     assert 4 in chosen
 
 
-def test_moving_selects_no_rows(rig: Rig) -> None:
-    """A drag does not also select the rows that it passes."""
-    rig.press(0)
-    for distance in range(0, 200, 20):
-        rig.move(0, distance)
-    rig.settle()
-    assert rig.table.selected_ranges().rows().tolist() == [0]
-
-
-def test_same_selection_same_files(rig: Rig) -> None:
-    """A second drag of the same selection uses the files of the first; when they were taken away, new ones."""
-    for _ in range(2):
-        rig.press(0)
-        rig.move(0, 30)
-        rig.settle()
-        rig.release(0)
-    assert rig.drags[0] == rig.drags[1]
-    rig.drags[0][0].unlink()
-    rig.press(0)
-    rig.move(0, 30)
-    rig.settle()
-    assert rig.drags[2] != rig.drags[0]
-    assert rig.drags[2][0].is_file()
-
-
 def test_clicks_do_not_pile_up(rig: Rig) -> None:
-    """Files that were written for a press and never dragged go with the next press; dragged ones stay."""
+    """Files written for a press are removed with the next press unless they were dragged."""
     rig.press(0)
     rig.move(0, 30)
     rig.settle()
@@ -192,7 +151,7 @@ def test_clicks_do_not_pile_up(rig: Rig) -> None:
 
 
 def test_large_ones_wait_for_the_drag(rig: Rig) -> None:
-    """Over the limit a press writes nothing; the drag prepares, as a job that can be seen, and begins when ready."""
+    """Above the limit a press writes nothing; the drag starts a visible job."""
     titles: list[str] = []
     rig.session.jobs.added.connect(lambda job: titles.append(job.title))
     rig.drag.small = 100
@@ -214,7 +173,7 @@ class _Slow:
         stream = shard.stream
 
         def held(ref: Any) -> Iterator[bytes]:
-            self.gate.wait(30)
+            self.gate.wait(60)
             yield from stream(ref)
 
         monkeypatch.setattr(shard, "stream", held)
@@ -229,7 +188,6 @@ def slow(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Slow]:
 
 
 def test_drag_that_waits(rig: Rig, slow: _Slow) -> None:
-    """With the button still down, the drag begins when the bytes are there; the window never waits."""
     rig.press(0)
     rig.move(0, 30)
     rig.qtbot.waitUntil(lambda: rig.session.jobs.newest(("drag", rig.drag)) is not None)
@@ -239,7 +197,7 @@ def test_drag_that_waits(rig: Rig, slow: _Slow) -> None:
 
 
 def test_released_too_early(rig: Rig, slow: _Slow) -> None:
-    """Let go before the bytes are there: no drag comes out of nowhere; it is said that they are ready now."""
+    """No drag starts after the button was released; the message reports that the files are ready."""
     rig.press(0)
     rig.move(0, 30)
     rig.release(0)
@@ -252,7 +210,6 @@ def test_released_too_early(rig: Rig, slow: _Slow) -> None:
 
 
 def test_escape(rig: Rig, slow: _Slow) -> None:
-    """Escape stops the preparation, and nothing is left of it."""
     rig.press(0)
     rig.move(0, 30)
     rig.qtbot.waitUntil(lambda: rig.drag._job is not None)
@@ -264,17 +221,14 @@ def test_escape(rig: Rig, slow: _Slow) -> None:
 
 
 def test_click_stops_reading(rig: Rig, slow: _Slow) -> None:
-    """A click that was no drag stops the reading that its press began."""
     rig.press(0)
     QApplication.processEvents()
     job = rig.session.jobs.newest(("drag", rig.drag))
-    assert job is not None
     rig.release(0)
     assert job.cancelled
 
 
 def test_copy_files(rig: Rig) -> None:
-    """The selected objects are on the clipboard as files: addresses, paths, and the form that file managers ask for."""
     rig.table.selectRow(0)
     rig.drag.copy_files()
     rig.qtbot.waitUntil(lambda: any("copied" in message for message in rig.messages))
@@ -282,27 +236,11 @@ def test_copy_files(rig: Rig) -> None:
     (url,) = mime.urls()
     assert Path(url.toLocalFile()) == rig.written()[0]
     assert bytes(mime.data("x-special/gnome-copied-files").data()).decode() == f"copy\n{url.toString()}"
-
-
-def test_too_many(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More objects than a drag can carry are refused with the way that works."""
-    monkeypatch.setattr("shardscope.views.objects.drag_out.MOST_FILES", 2)
-    rig.table.selectAll()
-    rig.drag.copy_files()
-    assert rig.messages == ["More than 2 objects are selected: extract them instead"]
-
-
-def test_nothing_readable(rig: Rig) -> None:
-    """A selection of which nothing can be read makes no empty drag, and says why."""
-    rig.table.selectRow(9)
-    rig.drag.copy_files()
-    rig.settle()
-    assert rig.written() == []
-    assert rig.drags == []
+    QGuiApplication.clipboard().clear()
 
 
 def test_closing(rig: Rig) -> None:
-    """Files that somebody got stay when the shard is closed; the others go."""
+    """Dragged files stay when the shard is closed; the others are removed."""
     rig.press(0)
     rig.move(0, 30)
     rig.settle()
@@ -317,7 +255,6 @@ def test_closing(rig: Rig) -> None:
 def test_objects_of_another_machine(
     session: Session, qtbot: QtBot, data: Path, server: RangeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Small ones are fetched on a press, larger ones when they are dragged; very large ones are for extracting."""
     monkeypatch.setattr(drag_out, "FAR_SMALL", 0)
     with qtbot.waitSignal(session.opened):
         session.open(server.put("/small.shard", data / "swh/small.shard"))
@@ -340,6 +277,6 @@ def test_objects_of_another_machine(
     rig.move(other, QApplication.startDragDistance())
     rig.settle()
     assert len(rig.drags) == 1
-    assert rig.messages == ["These are too large to fetch for a drag: extract them instead"]
+    assert rig.messages == ["Too large to drag: extract them instead"]
     rig.release(other)
     rig.drag.close()

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import io
+import json
+import struct
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView
 from shardscope.views.preview.panel import PreviewPanel
-from tests.app.conftest import open_in
-from tests.app.views.preview.test_panel import selected_bytes, show, view
+from tests.app.conftest import open_in, visible
 
 V = TypeVar("V", bound=ContentView)
 
 
+def npy(array: NDArray[Any]) -> bytes:
+    """The bytes of a .npy."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def tensors() -> bytes:
+    """A safetensors file with two tensors."""
+    header = {
+        "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "b": {"dtype": "I16", "shape": [2, 2], "data_offsets": [8, 16]},
+    }
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(range(16))
+
+
+def selected_bytes(session: Session) -> bytes:
+    """The bytes that are selected."""
+    span = session.selection.span
+    return session.shard.bytes_of(span.source).read(span.start, span.stop)
+
+
 class PreviewRig:
-    """A shard with one object, which is shown.
+    """A shard with some objects, of which one is shown.
 
     Args:
         session: Where it is opened.
@@ -36,26 +63,19 @@ class PreviewRig:
             for name, data in objects.items():
                 writer.add(name, data)
         self.session, self.qtbot = session, qtbot
-        self.panel = PreviewPanel(session)
-        qtbot.addWidget(self.panel)
-        self.panel.resize(420, 400)
-        self.panel.show()
+        self.panel = visible(qtbot, PreviewPanel(session), 420, 400)
         open_in(session, qtbot, path)
         self.show(next(iter(objects)))
 
     def show(self, key: str) -> None:
         """Show an object."""
-        show(self.panel, self.session, self.qtbot, key)
+        self.session.select_row(self.session.shard.find(key).row)
+        self.qtbot.waitUntil(lambda: self.panel.shown is not None and self.panel.shown.ref.key == key)
 
     def view(self, kind: type[V]) -> V:
-        """The view that shows it."""
-        return view(self.panel, kind)
-
-    def show_as(self, label: str, kind: type[V]) -> V:
-        """Show the object in another view."""
-        self.panel.show_as(label)
-        self.qtbot.waitUntil(lambda: isinstance(self.panel.view, kind))
-        return self.view(kind)
+        """The view that shows it, which has to be of a kind."""
+        assert isinstance(self.panel.view, kind)
+        return self.panel.view
 
     def selected(self) -> bytes:
         """The bytes that are selected."""
@@ -64,7 +84,5 @@ class PreviewRig:
 
     def highlighted(self) -> bytes:
         """The bytes that are highlighted."""
-        shard = self.session.shard
-        assert shard is not None
         (light,) = self.session.lights
-        return shard.bytes_of(light.span.source).read(light.span.start, light.span.stop)
+        return self.session.shard.bytes_of(light.span.source).read(light.span.start, light.span.stop)

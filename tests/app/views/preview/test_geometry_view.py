@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent
+from shardcore.operations.content.geometry import MeshContent
 from shardscope.session.session import Session
-from shardscope.views.preview.geometry_canvas import length_text, round_length
 from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.panel import PreviewPanel
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
+from tests.app.views.preview.preview_rig import selected_bytes
 from tests.samples.__main__ import RESOURCES
 from tests.shardcore.operations.test_geometry_content import annotations
 
@@ -29,14 +29,10 @@ Show = Callable[[Path, str], GeometryView]
 @pytest.fixture
 def show(qtbot: QtBot, session: Session) -> Show:
     """Opens a shard, shows an object in the preview, and waits for the picture with all details."""
-    panel = PreviewPanel(session)
-    qtbot.addWidget(panel)
-    panel.resize(420, 440)
-    panel.show()
+    panel = visible(qtbot, PreviewPanel(session), 420, 440)
 
     def opened(path: Path, key: str) -> GeometryView:
         open_in(session, qtbot, path)
-        assert session.shard is not None
         session.select_row(session.shard.find(key).row)
         qtbot.waitUntil(lambda: panel.shown is not None and panel.shown.ref.key == key)
         view = panel.view
@@ -53,31 +49,7 @@ def settled(view: GeometryView, qtbot: QtBot) -> QImage:
     return view.canvas.image
 
 
-def selected_bytes(session: Session) -> bytes:
-    """The bytes that are selected."""
-    span = session.selection.span
-    assert session.shard is not None
-    assert span is not None
-    return session.shard.bytes_of(span.source).read(span.start, span.stop)
-
-
-@pytest.mark.thorough
-def test_keys_turn_and_zoom(show: Show, qtbot: QtBot) -> None:
-    """Each arrow, + and - change the picture; 0 brings the first one back."""
-    view = show(ROOT / "mesh" / "0.shard", "1001")
-    seen = [first := settled(view, qtbot)]
-    for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Plus, Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Minus):
-        qtbot.keyClick(view.canvas, key)
-        assert not view.canvas.full
-        seen.append(settled(view, qtbot))
-        assert seen[-1] != seen[-2], key
-    qtbot.keyClick(view.canvas, Qt.Key.Key_0)
-    assert settled(view, qtbot) == first
-    assert view.picture() == first
-
-
 def test_the_mouse_turns_and_the_wheel_zooms(show: Show, qtbot: QtBot) -> None:
-    """A drag turns and selects nothing; the wheel zooms in and out."""
     view = show(ROOT / "mesh" / "0.shard", "42")
     canvas, rotation = view.canvas, view.canvas.camera.rotation
     middle = canvas.rect().center()
@@ -100,12 +72,9 @@ def test_the_mouse_turns_and_the_wheel_zooms(show: Show, qtbot: QtBot) -> None:
 
 
 def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
-    """The coarsest level is shown first; another one is decoded when it is chosen, and the direction stays."""
     view = show(ROOT / "mesh" / "0.shard", "1001")
     assert [view.levels.itemText(at) for at in range(view.levels.count())] == ["Level 0", "Level 1"]
     assert view.levels.currentIndex() == 1
-    assert view.counts.text() == "634 triangles, 331 vertices"
-    assert view.value.text() == "Box of 793.8 nm × 605.6 nm × 295.3 nm"
     qtbot.keyClick(view.canvas, Qt.Key.Key_Left)
     before, rotation = settled(view, qtbot), view.canvas.camera.rotation
     view.levels.setCurrentIndex(0)
@@ -118,13 +87,11 @@ def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("path", [ROOT / "mesh" / "0.shard", ROOT / "mesh"], ids=["shard", "data set"])
 def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, path: Path) -> None:
-    """Pointing highlights the Draco data of the fragment, a click selects it; selecting bytes marks the fragment."""
     view = show(path, "42")
     view.show_level(0)
     qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
     settled(view, qtbot)
     found = view.content
-    assert isinstance(found, MeshContent)
     thing = view.canvas.thing_at(view.canvas.place_of(3) or QPointF())
     assert thing == 3
     place = (view.canvas.place_of(3) or QPointF()).toPoint()
@@ -146,10 +113,8 @@ def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, pa
 
 
 def test_a_vertex_has_its_bytes(show: Show, session: Session, qtbot: QtBot) -> None:
-    """The vertex nearest to the pointer has 12 bytes; page keys go from vertex to vertex; bytes mark their vertex."""
     view = show(ROOT / "skeletons" / "0.shard", "1001")
     found = view.content
-    assert isinstance(found, SkeletonContent)
     place = (view.canvas.place_of(20) or QPointF()).toPoint()
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
@@ -166,11 +131,9 @@ def test_a_vertex_has_its_bytes(show: Show, session: Session, qtbot: QtBot) -> N
 
 
 def test_an_annotation_has_its_row(show: Show, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Clicking at a line of annotations selects the bytes of its row; its properties are shown with their labels."""
     annotations(tmp_path, "LINE")
     view = show(tmp_path / "pre" / "0.shard", "3")
     found = view.content
-    assert isinstance(found, AnnotationsContent)
     place = (view.canvas.place_of(4) or QPointF()).toPoint()
     qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
@@ -178,20 +141,3 @@ def test_an_annotation_has_its_row(show: Show, session: Session, qtbot: QtBot, t
     assert selected_bytes(session) == found.data[slice(*found.annotations.row_bytes(row))]
     assert f"id {row}" in view.value.text()
     assert ("axon" if row % 2 == 0 else "dendrite") in view.value.text()
-
-
-def test_fragments_that_cannot_be_decoded_are_boxes(show: Show) -> None:
-    """The boxes of the fragments are drawn, and each has its bytes all the same."""
-    view = show(RESOURCES.parent / "tests" / "data" / "neuroglancer" / "mesh" / "0.shard", "404237804481")
-    assert view.counts.text().startswith("4 boxes")
-    thing = view.canvas.thing_at(view.canvas.place_of(2) or QPointF())
-    assert thing in range(4)
-    assert view.canvas.scene is not None
-    assert len(view.canvas.scene.lines) == 48
-
-
-def test_lengths_are_round() -> None:
-    """The scale is 1, 2 or 5 times a power of ten; lengths have the unit that suits them."""
-    assert [round_length(one) for one in (1, 1.9, 2, 4.9, 7, 99, 0.034)] == [1, 1, 2, 2, 5, 50, 0.02]
-    assert [length_text(one, "nm") for one in (5, 999, 1000, 2_500_000)] == ["5 nm", "999 nm", "1 µm", "2.5 mm"]
-    assert length_text(5, "") == "5"

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardcore import Span
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest
@@ -26,9 +25,10 @@ from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.panel import MOST_TEXT, PictureView, PreviewPanel
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
-from tests.app.views.preview.preview_rig import PreviewRig
-from tests.app.views.preview.test_panel import tensors
+from tests.app.conftest import visible
+from tests.app.views.preview.preview_rig import PreviewRig, npy, tensors
 
+GREYS = np.array([[0, 51], [102, 255]], "u1")
 PIXELS = np.zeros((6, 8, 4), np.uint8)
 PIXELS[2, 3] = 10, 20, 30, 255
 SPEC = {
@@ -77,7 +77,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
         made.count += stop - start
         if start <= made.held < stop:
             made.waiting.set()
-            made.go.wait(20)
+            made.go.wait(60)
         return real(source, start, stop)
 
     monkeypatch.setattr(FileSource, "_read", read)
@@ -86,11 +86,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
 def show_first(session: Session, qtbot: QtBot, path: Path, **options: Any) -> PreviewPanel:
     """Show the first object of a shard."""
-    panel = PreviewPanel(session)
-    qtbot.addWidget(panel)
-    panel.resize(420, 400)
-    panel.show()
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    panel = visible(qtbot, PreviewPanel(session), 420, 400)
+    with qtbot.waitSignal(session.opened):
         session.open(OpenRequest(str(path), options=options))
     session.select_row(0)
     qtbot.waitUntil(lambda: session.selection.complete)
@@ -101,7 +98,6 @@ def show_first(session: Session, qtbot: QtBot, path: Path, **options: Any) -> Pr
 def test_a_very_large_object_is_read_from_its_beginning(
     session: Session, qtbot: QtBot, tmp_path: Path, reads: Reads
 ) -> None:
-    """Of 10 GB less than 1 MiB is read; the panel reports how much, and offers no more than can be held."""
     panel = show_first(session, qtbot, sparse(tmp_path / "x.shard", 10 << 30, b"hello world\n" * 10), spec=SPEC)
     assert reads.count <= 1 << 20
     assert panel.note.text() == "The first 256 KiB of 10.0 GiB."
@@ -110,7 +106,6 @@ def test_a_very_large_object_is_read_from_its_beginning(
 
 
 def test_the_rest_is_read_on_request(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The button reads all of an object, and is gone then."""
     size = 2 << 20
     text = (b"a line of a text\n" * (size // 17 + 1))[:size]
     panel = show_first(session, qtbot, sparse(tmp_path / "x.shard", size, text), spec=SPEC)
@@ -122,10 +117,8 @@ def test_the_rest_is_read_on_request(session: Session, qtbot: QtBot, tmp_path: P
 
 
 def test_another_object_does_not_wait(session: Session, qtbot: QtBot, tmp_path: Path, reads: Reads) -> None:
-    """While an object is read slowly, another one that is selected is shown; the first is dropped when it comes."""
     objects = {"first": b"one\n", "slow": b"x" * 300_000, "other": b"the other\n"}
     rig = PreviewRig(session, qtbot, tmp_path, objects)
-    assert session.shard is not None
     slow, other = session.shard.find("slow"), session.shard.find("other")
     reads.held = slow.spans[0].start + 150_000
     try:
@@ -136,12 +129,10 @@ def test_another_object_does_not_wait(session: Session, qtbot: QtBot, tmp_path: 
     finally:
         reads.go.set()
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    assert rig.panel.shown is not None
     assert rig.panel.shown.ref.key == "other"
 
 
 def test_an_error_has_a_location(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Where an object is damaged, the offset is shown, and a button selects it."""
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des", codec="zstd", skip="") as writer:
         writer.add("a.txt", b"a text to be compressed, " * 1000)
@@ -153,12 +144,10 @@ def test_an_error_has_a_location(session: Session, qtbot: QtBot, tmp_path: Path)
     panel = show_first(session, qtbot, path)
     assert "0x" in panel.hint.text()
     panel.location.click()
-    assert session.selection.span is not None
     assert f"0x{session.selection.span.start:x}" in panel.hint.text()
 
 
 def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Return on a tensor shows its numbers, with their bytes; the way back is a button."""
     rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": tensors()})
     rig.panel.activateWindow()
     table = rig.view(RowsView).table
@@ -180,25 +169,7 @@ def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path
     assert not rig.panel.back.isVisible()
 
 
-def test_a_tensor_of_short_floats_has_its_bytes(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """A BF16 is shown as a 32-bit float; its thread leads to its own two bytes, and back."""
-    header = b'{"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}'
-    data = struct.pack("<Q", len(header)) + header + struct.pack("<4H", 0x3F80, 0x4000, 0x4040, 0xC000)
-    rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": data})
-    rig.panel._open_part(0)
-    qtbot.waitUntil(lambda: isinstance(rig.panel.view, ArrayView))
-    view = rig.view(ArrayView)
-    view.plane.chosen.emit(0, 1)
-    assert view.zoom_bar.text.text() == "[1, 0] = 3.0"
-    assert rig.selected() == struct.pack("<H", 0x4040)
-    span = session.selection.span
-    assert span is not None
-    session.select_span(Span(span.source, span.start + 2, span.start + 4))
-    qtbot.waitUntil(lambda: view.plane.mark == (1, 1))
-
-
 def test_a_picture(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """A picture has real pixels; the value under the pointer is shown, and stands for all bytes of the object."""
     rig = PreviewRig(session, qtbot, tmp_path, {"a.png": png()})
     view = rig.view(PictureView)
     assert view.bar.text.text() == "8 × 6 · RGB and alpha"
@@ -211,16 +182,8 @@ def test_a_picture(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     assert QGuiApplication.clipboard().image().pixelColor(3, 2).getRgb() == (10, 20, 30, 255)
 
 
-def test_a_damaged_picture_is_explained(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """A picture that cannot be decoded is no picture, and the reason is shown."""
-    rig = PreviewRig(session, qtbot, tmp_path, {"a.png": png()[:40] + bytes(60)})
-    assert rig.panel.view is None
-    assert "png" in rig.panel.note.text()
-
-
 def test_saving(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The content is saved as it is, a tensor as its bytes, and what is pictured as PNG."""
-    rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": tensors(), "a.npy": array()})
+    rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": tensors(), "a.npy": npy(GREYS)})
     target = tmp_path / "out"
 
     def saved(path: Path) -> bytes:
@@ -238,21 +201,13 @@ def test_saving(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     rig.show("a.npy")
     rig.panel.save_picture(tmp_path / "a.png")
     saved(tmp_path / "a.png")
-    assert np.array_equal(np.asarray(Image.open(tmp_path / "a.png").convert("L")), [[0, 51], [102, 255]])
-
-
-def array() -> bytes:
-    """A .npy of four grey levels."""
-    stream = io.BytesIO()
-    np.save(stream, np.array([[0, 51], [102, 255]], "u1"))
-    return stream.getvalue()
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "a.png").convert("L")), GREYS)
 
 
 def test_nothing_leaves_a_sandbox(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Out of a sandbox nothing is saved: its bytes are not those of the file."""
     rig = PreviewRig(session, qtbot, tmp_path, {"a.py": b"import os\n"})
     change = Change.overwrite(0, Path(session.uri).read_bytes()[:1])
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         session.open(OpenRequest(session.uri, sandbox=True, changes=(change,)))
     rig.show("a.py")
     with qtbot.waitSignal(session.troubled) as told:
@@ -262,39 +217,8 @@ def test_nothing_leaves_a_sandbox(session: Session, qtbot: QtBot, tmp_path: Path
     assert not rig.panel.findChildren(QFileDialog)
 
 
-def test_dragging_out(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The sheet beside the title is dragged to other programs: the object as a file."""
-    rig = PreviewRig(session, qtbot, tmp_path, {"a.py": b"import os\n"})
-    dropped: list[bytes] = []
-    rig.panel.drag.run_drag = lambda mime, _: dropped.append(Path(mime.urls()[0].toLocalFile()).read_bytes())
-    handle = rig.panel.handle
-    qtbot.mousePress(handle, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
-    qtbot.mouseMove(handle, QPoint(60, 5))
-    qtbot.waitUntil(lambda: bool(dropped))
-    qtbot.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=QPoint(60, 5))
-    assert dropped == [b"import os\n"]
-    rig.panel.drag.close()
-
-
-def test_the_menu(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The menu offers what can be done with what is shown."""
-    rig = PreviewRig(session, qtbot, tmp_path, {"a.py": b"import os\n", "a.png": png()})
-
-    def actions() -> list[str]:
-        menu = QMenu()
-        rig.panel._fill_menu(menu)
-        found = [action.text().replace("&", "") for action in menu.actions() if not action.isSeparator()]
-        menu.deleteLater()
-        return found
-
-    assert actions() == ["Copy", "Copy file", "Save as…", "Find in the text"]
-    rig.show("a.png")
-    assert actions() == ["Copy", "Copy file", "Save as…", "Save picture…"]
-
-
 def test_every_control_is_reached_by_keys(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Tab walks through all controls of a text and of an array, and comes back."""
-    rig = PreviewRig(session, qtbot, tmp_path, {"a.py": b"import os\n", "a.npy": array()})
+    rig = PreviewRig(session, qtbot, tmp_path, {"a.py": b"import os\n", "a.npy": npy(GREYS)})
     rig.panel.activateWindow()
     for key, names in (
         ("a.py", {"previewCopy", "previewMenu", "previewFindButton", "previewWrap", "previewText"}),
@@ -308,7 +232,6 @@ def test_every_control_is_reached_by_keys(session: Session, qtbot: QtBot, tmp_pa
         met: list[str] = []
         for _ in range(20):
             focused = rig.panel.focusWidget()
-            assert focused is not None
             met.append(focused.objectName())
             qtbot.keyClick(focused, Qt.Key.Key_Tab)
         assert names <= set(met), met

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
@@ -32,7 +32,6 @@ def rig(session: Session, qtbot: QtBot, tmp_path: Path) -> PreviewRig:
 
 
 def test_find(rig: PreviewRig) -> None:
-    """Ctrl+F in the preview opens the line, which counts the places and walks through them; Escape closes it."""
     view = rig.view(TextView)
     view.lines.setFocus()
     rig.qtbot.waitUntil(view.lines.hasFocus)
@@ -56,18 +55,7 @@ def test_find(rig: PreviewRig) -> None:
     assert not view.lines.extraSelections()
 
 
-def test_find_after_wide_characters(rig: PreviewRig) -> None:
-    """Characters above U+FFFF, which Qt counts twice, shift neither what is found nor the colours."""
-    rig.show("wide.py")
-    view = rig.view(TextView)
-    assert view.lines.find_all("name") == 2
-    assert view.lines.textCursor().selectedText() == "name"
-    text = view.lines.toPlainText().encode("utf-16-le")
-    assert b"# name" in [text[2 * start : 2 * stop].decode("utf-16-le").encode() for start, stop, _ in view._tokens]
-
-
 def test_keys_choose_lines(rig: PreviewRig) -> None:
-    """Down goes to the next line and selects its bytes."""
     view = rig.view(TextView)
     for _ in range(3):
         rig.qtbot.keyClick(view.lines, Qt.Key.Key_Down)
@@ -89,26 +77,7 @@ def test_find_of_the_bytes_is_left_alone(rig: PreviewRig) -> None:
     assert not other.isAccepted()
 
 
-def test_wrap(rig: PreviewRig) -> None:
-    """The button breaks long lines, and undoes it."""
-    view = rig.view(TextView)
-    view.wrap.click()
-    assert view.lines.lineWrapMode() is QPlainTextEdit.LineWrapMode.WidgetWidth
-    view.wrap.click()
-    assert view.lines.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
-
-
-def test_what_the_text_is(rig: PreviewRig) -> None:
-    """Language, encoding and number of lines are shown; lines have their bytes with their line end."""
-    view = rig.view(TextView)
-    assert view.about.text() == "Python · UTF-8 · 5 lines"
-    view.lines.chosen.emit(3)
-    assert rig.selected() == b"def main():\r\n"
-    assert view.lines.line_at(QPoint(2, 2)) == 0
-
-
 def test_a_long_text_begins_with_a_part(rig: PreviewRig) -> None:
-    """Of a long text the first 256 KiB are shown, whole lines; the rest on request, or when its bytes are selected."""
     rig.show("long.txt")
     view = rig.view(TextView)
     assert FIRST - 16 <= len(view.lines.toPlainText()) <= FIRST
@@ -119,7 +88,6 @@ def test_a_long_text_begins_with_a_part(rig: PreviewRig) -> None:
 
 
 def test_long_lines_are_cut(rig: PreviewRig) -> None:
-    """A line of very many characters is cut, and what would act in a text is shown as an escape."""
     rig.show("line.txt")
     first, last, _ = rig.view(TextView).lines.toPlainText().split("\n")
     assert first == "x" * MOST_LINE + " … (200,000 characters)"
@@ -127,14 +95,8 @@ def test_long_lines_are_cut(rig: PreviewRig) -> None:
     assert shown_text("a\r\nb\rc") == "a\nb\\rc"
 
 
-def test_copies(rig: PreviewRig) -> None:
-    """Without a selection the whole text is copied."""
-    rig.panel.copy_content()
-    assert QGuiApplication.clipboard().text().replace("\r\n", "\n") == SCRIPT.decode().replace("\r\n", "\n")
-
-
 def test_places_are_right_after_characters_beyond_the_first_plane(rig: PreviewRig) -> None:
-    """An emoji counts twice in Qt: places and colours after it are not shifted."""
+    """An emoji counts twice in Qt; matches and colours after it are not shifted."""
     lines = rig.view(TextView).lines
     text = "# \U0001f600\U0001f600\nimport os\n"
     tokens = tokens_of(text, "Python")

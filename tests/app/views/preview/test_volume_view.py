@@ -11,20 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QSlider, QSpinBox
 from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore.model.chunk_grid import Chunk, GridCell
 from shardcore.shards.stored_grid import StoredGrid
-from shardcore.sources.patched import Change
-from shardcore.teaching import assets
-from shardscope.session.open_request import OpenRequest
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
 from shardscope.views.preview.volume_view import VolumeView
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
+from tests.app.views.preview.preview_rig import selected_bytes
 from tests.data.bloscpack.make_bcolz import samples
 from tests.remote.servers import RangeServer
 from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN
@@ -34,17 +32,13 @@ from tests.volumes import OFFSET, sample_array, scale_of, write_files, write_inf
 @pytest.fixture
 def panel(qtbot: QtBot, session: Session) -> PreviewPanel:
     """The preview, visible, with nothing open."""
-    made = PreviewPanel(session)
-    qtbot.addWidget(made)
-    made.resize(460, 640)
-    made.show()
-    return made
+    return visible(qtbot, PreviewPanel(session), 460, 640)
 
 
 def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> VolumeView:
     """Open an array and show its slice; waits until all that can be seen is there."""
     open_in(session, qtbot, path)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
     return panel.volume
@@ -53,15 +47,7 @@ def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> V
 def filled(view: VolumeView, qtbot: QtBot) -> None:
     """Wait until nothing that can be seen is pending."""
     there = lambda: view.slice is not None and not view.slice.pending(*view.plane.visible())  # noqa: E731
-    qtbot.waitUntil(there, timeout=20_000)
-
-
-def selected_bytes(session: Session) -> bytes:
-    """The bytes that are selected."""
-    span = session.selection.span
-    assert session.shard is not None
-    assert span is not None
-    return session.shard.bytes_of(span.source).read(span.start, span.stop)
+    qtbot.waitUntil(there)
 
 
 def click(view: VolumeView, qtbot: QtBot, x: int, y: int) -> None:
@@ -76,10 +62,8 @@ def click(view: VolumeView, qtbot: QtBot, x: int, y: int) -> None:
 def test_a_slice_is_that_of_the_array(
     form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    """Each plane of each pair of axes is what NumPy cuts out of the array, at each position of the slider."""
     array = sample_array()
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
-    assert view.slice is not None
     assert [view.axes.itemText(n) for n in range(3)] == ["x × y", "x × z", "y × z"]
     for pair, axis in enumerate((2, 1, 0)):
         view.axes.setCurrentIndex(pair)
@@ -98,7 +82,6 @@ def test_a_slice_is_that_of_the_array(
 def test_arrays_of_many_chunks_are_shown(
     kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    """A Bloscpack array and a bcolz column of two axes and more are shown likewise; a click selects a block."""
     array: NDArray[Any] = samples() if kind == "bcolz" else sample_array()
     path = COLUMN
     if kind == "bloscpack":
@@ -106,12 +89,10 @@ def test_arrays_of_many_chunks_are_shown(
         with shardcore.create(path, format="bloscpack", chunk_size=13 * 9 * 2 * 3) as writer:
             writer.add(None, array.tobytes(), dtype="<u2", shape=list(array.shape), order="C")
     view = opened(panel, session, qtbot, path)
-    assert view.slice is not None
     shown = array if array.ndim == 2 else array[10]
     np.testing.assert_array_equal(view.slice.values, shown)
     view.plane.chosen.emit(2, 5)
     qtbot.waitUntil(lambda: view._place is not None)
-    assert view._place is not None
     assert view._place.index == ((5, 2) if array.ndim == 2 else (10, 5, 2))
     assert view.facts["Key"].text() == view._place.cell.key
     qtbot.waitUntil(lambda: session.selection.span == view._place.span)
@@ -128,7 +109,7 @@ class HeldGrid:
         def read_cells(grid: StoredGrid, cells: Any) -> Iterator[tuple[GridCell, Chunk]]:
             wanted = list(cells)
             self.read += wanted
-            assert self.gate.wait(10)
+            assert self.gate.wait(60)
             yield from real(grid, wanted)
 
         monkeypatch.setattr(StoredGrid, "read_cells", read_cells)
@@ -137,50 +118,39 @@ class HeldGrid:
 def test_chunks_are_hatched_until_they_are_there(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its chunks are read, the slice is hatched and says so; then it is filled, but for chunks not stored."""
     held = HeldGrid(monkeypatch)
     open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     view = panel.volume
     qtbot.waitUntil(lambda: bool(held.read))
-    assert view.slice is not None
     assert set(view.slice.states.values()) == {ChunkState.PENDING}
     assert "20 chunks not loaded" in view.note.text()
-    before = view.plane.grab().toImage()
     held.gate.set()
     filled(view, qtbot)
     assert view.slice.states[1, 1, 1] is ChunkState.MISSING
     assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 19
     qtbot.waitUntil(lambda: view.note.text() == "1 chunk not stored.")
-    after = view.plane.grab().toImage()
-    for x, y in ((0, 0), (5, 5), (19, 12)):
-        place = view.plane.place_of(x, y)
-        around = [(place.x() + dx, place.y() + dy) for dx in range(8) for dy in range(8)]
-        assert {before.pixel(*one) for one in around} != {after.pixel(*one) for one in around}
 
 
 def test_nothing_is_read_while_hidden(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hidden preview reads no chunk, nor does one that shows the selected chunk; shown, it reads what is seen."""
     held = HeldGrid(monkeypatch)
     held.gate.set()
     panel.hide()
     open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    qtbot.wait(150)
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
     assert panel.volume.found is None
     assert not held.read
     panel.show()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
     filled(panel.volume, qtbot)
     assert held.read
 
 
 @pytest.mark.parametrize("form", ["raw", "gzip", "files packed"])
 def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """A click selects the bytes of the voxel and names its chunk, key, shard and minishard; they are looked up."""
     array = sample_array()
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
-    assert view.slice is not None
     view._sliders[2].setValue(OFFSET[2] + 1)
     filled(view, qtbot)
     click(view, qtbot, 13, 2)
@@ -198,103 +168,34 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
         assert told["Minishard"] == "0"
     with qtbot.waitSignal(view.look_up_requested) as wanted:
         view.look_up.click()
-    assert wanted.args is not None
     session.look_up(wanted.args[0])
     qtbot.waitUntil(lambda: session.walk.trace is not None)
-    assert session.walk.trace is not None
     assert session.walk.trace.outcome == "found"
     assert session.walk.trace.key == told["Key"].partition(" ")[0]
 
 
 def test_the_pointer_highlights_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The bytes of the voxel under the pointer are highlighted, and no more when it leaves the picture."""
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "gzip", sample_array()))
-    assert view.found is not None
-    assert view.slice is not None
     qtbot.mouseMove(view.plane, QPoint(1, 1))
     qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
-    qtbot.waitUntil(lambda: bool(session.lights), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(session.lights))
     assert session.lights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
     view.plane.pointed.emit(-1, -1)
     qtbot.waitUntil(lambda: not session.lights)
 
 
-def test_changing_the_byte_changes_the_voxel(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
-    """The byte that a click selects is the voxel: changed in the sandbox, exactly this voxel of the slice differs."""
-    array = sample_array(dtype="u1")
-    scale = write_volume(tmp_path / "v", "raw", array)
-    view = opened(panel, session, qtbot, scale)
-    click(view, qtbot, 9, 10)
-    span = session.selection.span
-    assert span is not None
-    assert view.slice is not None
-    place = view._sliders[2].value()
-    old = selected_bytes(session)
-    name = span.source
-    change = Change.overwrite(span.start, bytes([old[0] ^ 0xFF]))
-    request = OpenRequest(str(scale / name), sandbox=True, changes=(change,))
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        session.open(request)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
-    panel.scope.volume.click()
-    view._sliders[2].setValue(place)
-    filled(view, qtbot)
-    mine = np.zeros(view.slice.values.shape, np.bool_)
-    for one in view.slice.chunks:
-        if view.slice.states[one.cell.at] is ChunkState.SHOWN:
-            mine[one.y : one.y + one.height, one.x : one.x + one.width] = True
-        else:
-            assert view.slice.states[one.cell.at] in (ChunkState.ELSEWHERE, ChunkState.MISSING)
-    differs = np.argwhere((view.slice.values != array[:, :, place - OFFSET[2]].T) & mine)
-    assert differs.tolist() == [[10, 9]]
-
-
 def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Selecting bytes of a chunk shows the plane that has them, and marks the voxel; an object marks its chunk."""
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    assert view.found is not None
     place = view.found.grid.locate((17, 2, 107))
-    assert place.span is not None
     session.select_span(place.span)
     qtbot.waitUntil(lambda: view.plane.mark == (12, 5))
     assert view._sliders[2].value() == 107
-    assert session.shard is not None
     session.select_row(session.shard.find("0").row)
     qtbot.waitUntil(lambda: view.plane.mark == (0, 0))
     assert view.plane._marked == (4, 4)
 
 
-def test_a_selected_chunk_is_marked_with_its_header(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
-    """A chunk of a Bloscpack array, header and blocks, marks all of its elements; a block marks its own."""
-    view = opened(panel, session, qtbot, assets.path("samples/bloscpack/array.blp"))
-    assert session.shard is not None
-    session.select_row(1)
-    qtbot.waitUntil(lambda: view.plane.mark == (0, 20))
-    assert view.plane._marked == (64, 20)
-    block = session.shard.content_parts(session.shard.objects[1])[1]
-    session.select_span(block.span_of(block.start, block.start + 1))
-    qtbot.waitUntil(lambda: view.plane.mark == (0, 28))
-
-
-def test_nothing_moves_at_the_first_click(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
-    """A click on a voxel fills lines that were there before: the picture stays under the pointer."""
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    before = view.plane.geometry()
-    assert not view.look_up.isEnabled()
-    click(view, qtbot, 3, 3)
-    qtbot.waitUntil(view.look_up.isEnabled)
-    qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
-    assert view.plane.geometry() == before
-
-
-def test_the_mark_stays_in_its_plane(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
-    """A voxel is marked in its own slice, not in others, nor in a plane of other axes."""
+def test_the_mark_stays_in_its_plane(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     click(view, qtbot, 3, 4)
     qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
@@ -310,24 +211,8 @@ def test_the_mark_stays_in_its_plane(
     assert view.plane.mark is None
 
 
-def test_levels_of_a_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """*Auto* and *All* stand beside the other controls, not under the levels, and set them."""
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    assert view.slice is not None
-    for button in (view.levels.auto, view.levels.whole):
-        assert panel.childAt(button.mapTo(panel, button.rect().center())) is button
-    view.levels.auto.click()
-    assert view.slice.chosen == view.levels._statistics.auto
-
-
 def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Tab reaches the controls; arrows choose voxels, the slider moves the plane, + and 0 zoom."""
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    for name in ("volumeSlice2", "volumePosition2"):
-        one = view.findChild(QSlider, name) or view.findChild(QSpinBox, name)
-        assert one is not None
-        assert one.focusPolicy() & Qt.FocusPolicy.TabFocus
-        assert one.accessibleName() == "Position on z"
     slider = view._sliders[2]
     before = slider.value()
     qtbot.keyClick(slider, Qt.Key.Key_Right)
@@ -343,24 +228,10 @@ def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, 
     filled(view, qtbot)
 
 
-def test_shards_have_colours(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Laid over, each chunk has the colour of its shard, and the legend names the shards; files need no legend."""
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
-    plain = view.plane.grab().toImage()
-    view.colours.click()
-    assert view.legend.isVisible()
-    assert "0.shard" in view.legend.text()
-    assert "1.shard" in view.legend.text()
-    place = view.plane.place_of(2, 2)
-    assert plain.pixel(place) != view.plane.grab().toImage().pixel(place)
-    view = opened(panel, session, qtbot, write_volume(tmp_path / "w", "files", sample_array()))
-    assert not view.colours.isVisible()
-
-
 def test_of_a_large_plane_a_window_is_read(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a plane of 20,000 × 20,000 only the chunks that can be seen are read; the window follows a drag."""
+    """Only the chunks in view are read; the window follows the drag."""
     held = HeldGrid(monkeypatch)
     held.gate.set()
     array = np.ones((4, 4, 4), "u1")
@@ -371,7 +242,6 @@ def test_of_a_large_plane_a_window_is_read(
     for x in range(9_920, 10_176, 64):
         (tmp_path / "big" / f"{x}-{x + 64}_9984-10048_0-1").write_bytes(chunk)
     view = opened(panel, session, qtbot, tmp_path / "big")
-    assert view.slice is not None
     assert view.slice.size == (MOST_EDGE, MOST_EDGE)
     assert "1,024 × 1,024 of 20,000 × 20,000 pixels" in view.note.text()
     assert 0 < len(held.read) < len(view.slice.chunks) / 2 < 200
@@ -386,19 +256,9 @@ def test_of_a_large_plane_a_window_is_read(
     after = view.slice.index_of(0, 0)
     assert after[0] < before[0] or after[1] < before[1]
     filled(view, qtbot)
-    view.plane.set_mark((1, 40))
-    for _ in range(2):
-        qtbot.keyClick(view.plane, Qt.Key.Key_Left)
-    assert view.plane.mark is not None
-    assert view.slice.index_of(*view.plane.mark) == (after[0] - 1, after[1] + 40, 0)
-    left, top, right, bottom = view.plane.visible()
-    assert left <= view.plane.mark[0] < right
-    assert top <= view.plane.mark[1] < bottom
-    filled(view, qtbot)
 
 
 def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """All scales of the volume are offered with their sizes; another one is read without opening it."""
     fine, coarse = sample_array(), sample_array((10, 7, 5), seed=4)
     write_info(tmp_path, "uint16", scale_of(fine, (4, 4, 4), "a"), scale_of(coarse, (4, 4, 4), "b", None, 8))
     write_files(tmp_path / "a", fine, (4, 4, 4))
@@ -409,7 +269,6 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
     view.scales.activated.emit(1)
     qtbot.waitUntil(lambda: view.found is not None and view.found.grid.name == "scale b")
     filled(view, qtbot)
-    assert view.slice is not None
     np.testing.assert_array_equal(view.slice.values, coarse[:, :, 2].T)
     view.plane.chosen.emit(1, 1)
     qtbot.waitUntil(lambda: view._place is not None)
@@ -424,19 +283,18 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
 def test_a_remote_slice_keeps_the_budget(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, server: RangeServer
 ) -> None:
-    """A remote slice is read with at most one request per chunk; another plane of the same chunks with none."""
+    """One request per chunk at most, and none for another plane of the same chunks."""
     array = sample_array((64, 64, 32), "u1")
     write_volume(tmp_path / "v", "files", array, (32, 32, 16))
     for path in tmp_path.rglob("*"):
         if path.is_file():
             server.put(f"/{path.relative_to(tmp_path)}", path)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         session.open(f"{server.url}/v/4_4_4/")
     server.log.clear()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
-    assert panel.volume.slice is not None
     np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 16].T)
     assert sum("_" in one.request.path.rpartition("/")[2] for one in server.log) == 4
     server.log.clear()
@@ -447,26 +305,22 @@ def test_a_remote_slice_keeps_the_budget(
 
 
 def test_an_unreadable_chunk_tells_why(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """A damaged chunk is marked, with the reason below the picture; the others are shown."""
     scale = write_volume(tmp_path / "v", "files gz", sample_array())
     damaged = scale / "5-9_-3-1_104-108.gz"
     damaged.write_bytes(damaged.read_bytes()[:-9])
     view = opened(panel, session, qtbot, scale)
-    assert view.slice is not None
     assert view.slice.states[0, 0, 1] is ChunkState.UNREADABLE
     assert "1 chunk unreadable: 5-9_-3-1_104-108.gz" in view.note.text()
     assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 18
 
 
 def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
-    """A click on a segment offers its mesh, which opens in another tab with its bytes selected."""
-    view = opened(panel, session, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
-    assert view.slice is not None
+    view = opened(panel, session, qtbot, resources.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
     assert view.look.currentText() == "Labels"
     y, x = (int(n) for n in np.argwhere(view.slice.values == view.slice.values.max())[0])
     click(view, qtbot, x, y)
     qtbot.waitUntil(view.mesh.isVisible)
-    with qtbot.waitSignal(session.tab_wanted, timeout=10_000) as wanted:
+    with qtbot.waitSignal(session.tab_wanted) as wanted:
         view.mesh.click()
     request, span = wanted.args
     assert request.uri.endswith("segmentation/mesh")
@@ -475,7 +329,6 @@ def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, 
 
 
 def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """Nothing of a closed volume is shown, and no switch is offered."""
     opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     session.close()
     assert panel.volume.slice is None

@@ -10,44 +10,38 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardscope.session.session import Session
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
-from tests.app.conftest import open_in
+from tests.app.conftest import open_in, visible
 
 
 @pytest.fixture
 def panel(session: Session, qtbot: QtBot) -> TracePanel:
     """A panel with nothing open."""
-    made = TracePanel(session)
-    qtbot.addWidget(made)
-    made.resize(420, 760)
-    made.show()
-    return made
+    return visible(qtbot, TracePanel(session), 420, 760)
 
 
 def test_a_sample_offers_its_three_keys(
     panel: TracePanel, session: Session, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
-    """Each is a link with its sentence; a click looks it up. A copy of the sample counts, another file does not."""
     offers = panel.offers
     assert not offers.isVisible()
-    sample = assets.main_samples()[0]
+    sample = resources.main_samples()[0]
     open_in(session, qtbot, sample.path)
     qtbot.waitUntil(lambda: len(offers.links) == 3)
     assert [one.key for one in offers.offers] == [one.key for one in sample.keys]
-    assert [one.word for one in offers.offers] == ["Typical", "Crowded", "Absent"]
+    assert [one.word for one in offers.offers] == ["Typical", "Crowded", "Not found"]
     texts = [part.text for part in offers.findChildren(type(panel.hint))]
     assert sample.see in texts
     assert sample.keys[1].about in texts
     QTest.mouseClick(offers.links[2], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: panel.trace is not None)
-    assert panel.trace is not None
     assert panel.trace.outcome == "absent"
     assert panel.field.text() == sample.keys[2].key
     actions = panel.findChild(KeyMenu).menu().actions()
-    assert [action.text().partition(":")[0] for action in actions] == ["Typical", "Crowded", "Absent"]
+    assert [action.text().partition(":")[0] for action in actions] == ["Typical", "Crowded", "Not found"]
     actions[0].trigger()
     qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.outcome == "found")
     copied = Path(shutil.copy(sample.path, tmp_path / "mine.shard"))
@@ -64,10 +58,9 @@ def test_a_sample_offers_its_three_keys(
 
 
 def test_a_sample_is_known_by_its_place_or_its_bytes(tmp_path: Path) -> None:
-    """Files and folders, under any name, as long as every byte is that of the sample; nothing else, and nothing far."""
-    for sample in assets.samples():
+    for sample in resources.samples():
         assert sample_of(str(sample.path)) == sample
-    archive = next(one for one in assets.samples() if one.path.name == "archive")
+    archive = next(one for one in resources.samples() if one.path.name == "archive")
     copied = tmp_path / "my folder"
     shutil.copytree(archive.path, copied)
     assert sample_of(str(copied)) == archive

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 import shardcore
-from shardcore.teaching.assets import resources
 from shardcore.teaching.lessons.answers import Given, judged
 from shardcore.teaching.lessons.fresh import make_fresh
 from shardcore.teaching.lessons.lesson import Fresh
 from shardcore.teaching.lessons.library import lessons
 from shardcore.teaching.lessons.stage import staged
+from shardcore.teaching.resources import resources
 from tests.shardcore.teaching.lessons.solvers import SOLVERS
 from tests.shardcore.teaching.lessons.solvers import swh as swh_by_hand
 

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import shardcore
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.answers import Given, judged, solution
 from shardcore.teaching.lessons.fresh import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Show
@@ -23,7 +23,7 @@ LESSONS = lessons()
 def stages_of(lesson: Lesson, tmp_path: Path) -> Iterator[LessonStage]:
     """All steps of a lesson, on its sample and on the fresh files that it makes."""
     with ExitStack() as stack:
-        sample = assets.resources() / "samples" / lesson.sample
+        sample = resources.resources() / "samples" / lesson.sample
         shard = stack.enter_context(shardcore.open(str(sample)))
         key = sample_key(lesson)
         for number, step in enumerate(lesson.steps):
@@ -96,7 +96,7 @@ def test_nobody_learns_where_the_right_choice_stands(tmp_path: Path) -> None:
     """Over all lessons, no place among the choices is right in more than half of the questions."""
     places: list[int] = []
     for lesson in LESSONS:
-        with shardcore.open(str(assets.resources() / "samples" / lesson.sample)) as shard:
+        with shardcore.open(str(resources.resources() / "samples" / lesson.sample)) as shard:
             for number, step in enumerate(lesson.steps):
                 if step.question is not None and step.question.kind is Answer.CHOICE and step.fresh is None:
                     question = staged(lesson, number, shard, sample_key(lesson)).question

@@ -23,7 +23,7 @@ import pytest
 import shardcore
 from shardcore.operations.goto import calculate
 from shardcore.shards.shard import Shard
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.answers import number_of
 from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, parse
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
@@ -47,8 +47,10 @@ SHOWN = {
 TERM = r"\(*(?:0x[0-9a-f]+|\d[\d,]*)\)*"
 SUM = rf"{TERM}(?: (?:[+\-·^]|//|mod) {TERM})+"
 EQUATION = re.compile(rf"(?<![·+\-^/…] )(?<![\w.(])({SUM}) = (\d{{1,3}}(?:,\d{{3}})+|\d+)(?!\w| [·+\-])")
-DAMAGED = (assets.resources() / "samples" / "des" / "damaged" / "20260105_2A_0000.des").read_bytes()
-ARRAY = json.loads(zlib.decompress((assets.resources() / "samples" / "bloscpack" / "array.blp").read_bytes()[64:129]))
+DAMAGED = (resources.resources() / "samples" / "des" / "damaged" / "20260105_2A_0000.des").read_bytes()
+ARRAY = json.loads(
+    zlib.decompress((resources.resources() / "samples" / "bloscpack" / "array.blp").read_bytes()[64:129])
+)
 CODE: dict[str, Callable[[str], int]] = {
     "crc32": lambda text: zlib.crc32(text.encode()),
     "binary": lambda text: int(f"{int(text):b}"),
@@ -194,7 +196,7 @@ class _Text:
 
 def checked(lesson: Lesson, shard: Shard, known: list[Rule]) -> Iterator[str]:
     """Numbers of a lesson that are not accounted for, or wrong."""
-    sample = assets.resources() / "samples" / lesson.sample
+    sample = resources.resources() / "samples" / lesson.sample
     scene = LessonScene(shard, sample_key(lesson))
     for number, step in enumerate(lesson.steps):
         if not any(one.fresh for one in lesson.steps[: number + 1]):
@@ -214,7 +216,7 @@ def test_every_number_of_the_lessons_is_recomputed(format: str) -> None:
     known, wrong = rules(format), list[str]()
     for lesson in (*lessons(), *missions()):
         if (lesson.format or "none") == format:
-            with shardcore.open(str(assets.resources() / "samples" / lesson.sample), partial=True) as shard:
+            with shardcore.open(str(resources.resources() / "samples" / lesson.sample), partial=True) as shard:
                 wrong += checked(lesson, shard, known)
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
     assert not [rule.phrase for rule in known if not rule.used]
@@ -230,9 +232,9 @@ def test_every_number_of_the_lessons_is_recomputed(format: str) -> None:
 )
 def test_a_wrong_number_is_noticed(old: str, new: str) -> None:
     """One number of a lesson is changed, or added: the check reports it, and nothing else."""
-    path = assets.resources() / "lessons" / "swh-1-meet-the-file.md"
+    path = resources.resources() / "lessons" / "swh-1-meet-the-file.md"
     text = path.read_text("utf-8").replace("no compression", "No compression")
     assert old in text
     lesson = parse(text.replace(old, new), path.stem)
-    with shardcore.open(str(assets.resources() / "samples" / lesson.sample)) as shard:
+    with shardcore.open(str(resources.resources() / "samples" / lesson.sample)) as shard:
         assert 1 <= len([*checked(lesson, shard, rules("swh"))]) <= 2

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shardcore.teaching import assets
+from shardcore.teaching import resources
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.library import lessons, missions, read_lesson
 from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
@@ -143,7 +143,7 @@ def test_a_page_has_the_bytes_that_it_asks_for() -> None:
     text = lesson_page(by_name("swh-2-find-a-key"))
     files = re.findall(r'<a download="([\w.]+)" href="data:application/octet-stream;base64,([^"]+)"', text)
     assert [name for name, _ in files] == ["small.shard", "fresh.shard"]
-    assert base64.b64decode(files[0][1]) == (assets.resources() / "samples" / "swh" / "small.shard").read_bytes()
+    assert base64.b64decode(files[0][1]) == (resources.resources() / "samples" / "swh" / "small.shard").read_bytes()
     parts = {part.partition("</h2>")[0]: part for part in text.split("<h2>")}
     assert "0x13c0–0x13c7 · 8 bytes</p>" in parts["Bucket, first slot, step"]
     assert "</pre>" not in parts["Three numbers out of the key"]

@@ -1,1 +1,1 @@
-"""The request tape: a waterfall of what was asked of another machine, and what it cost."""
+"""Request log: a waterfall of the requests and their cost."""

@@ -1,4 +1,4 @@
-"""The request tape: what was asked of another machine, when, what for, and what it cost."""
+"""Panel of the request log: requests, their purpose, time and cost."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
         ReadPurpose.PROBE: SectionRole.UNKNOWN,
     }
 )
-"""The section whose colour a purpose has; listings and probes read none, and have those that are left."""
+"""Section whose colour a purpose has; listings and probes read none and get spare ones."""
 
 
 Index = QModelIndex | QPersistentModelIndex
 
 BAR = 6
-"""Pixels of a bar: it has the whole width of the row, below the words."""
+"""Height in pixels of the bar below the text of a row."""
 
 _SWATCH = 16
 _SIDE = 6
@@ -102,7 +102,7 @@ class RequestTable(QTableView):
         light = QColor(strong)
         light.setAlphaF(_LIGHT)
         painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
-        # A transfer too short to be seen is seen nevertheless: its bytes came.
+        # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)
         if record.error and not called_off(record):
@@ -140,10 +140,10 @@ class RequestWords(QStyledItemDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""So often a panel that is seen looks for new requests."""
+"""Polling interval while the panel is visible."""
 
 _LOW = 170
-"""Height below which the full download is left out."""
+"""Height in pixels below which the cost of a full download is hidden."""
 
 
 class RequestLogPanel(QWidget):
@@ -162,7 +162,7 @@ class RequestLogPanel(QWidget):
         self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
-        self.prices = self._button("$", self.tr("Whose prices are counted"))
+        self.prices = self._button("$", self.tr("Prices"))
         self.prices.setAccessibleName(self.tr("Prices"))
         self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.prices.setMenu(self._price_menu())
@@ -245,6 +245,7 @@ class RequestLogPanel(QWidget):
         return shard.source.uri if shard is not None and shard.source is not None else ""
 
     def _run(self) -> None:
+        """Poll for new requests while the panel is visible."""
         if self.model.tape is not None and self.isVisible():
             self._poll()
             self._timer.start()
@@ -281,8 +282,8 @@ class RequestLogPanel(QWidget):
     def _tell(self) -> None:
         totals = self.totals
         self.spent.tell(totals.spent(self.price))
-        self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
-        self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
+        self.full.tell(self.tr("Full download: {0}").format(totals.download(self.price)) if totals.full else "")
+        self.prices.setToolTip(self.tr("Prices: {0}").format(self.price.name))
         self._tell_notes()
 
     def _tell_notes(self) -> None:
@@ -298,6 +299,7 @@ class RequestLogPanel(QWidget):
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
+        """Return the bytes that a request fetched; None if they are not of the open shard."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None
@@ -350,6 +352,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
+    """Return the source name of an address in the open shard; None if it has none."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""

@@ -18,7 +18,7 @@ from shardscope.views.hex.layout import MAX_WIDTH
 from shardscope.views.hex.state import HexState
 
 DEFAULT = 16
-"""Bytes per row by default; fewer if they do not fit."""
+"""Bytes per row, fewer if they do not fit."""
 
 
 class RowMode(Enum):
@@ -38,10 +38,11 @@ class RowWidth:
 
 
 CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
-"""Values that the menu offers, besides the record and any other number."""
+"""Choices of the menu, besides *record* and *other*."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
+    """Return `(size, start)` of the smallest node on a path that has children and fits a row; None if there is none."""
     for node in reversed(path[1:]):
         if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
             return node.span.size, node.span.start
@@ -49,6 +50,7 @@ def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
 
 
 def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None:
+    """Return `(size, name)` of the table record on a path, such as `(40, "slot")`; None outside tables."""
     for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
         size = record_size(table)
         if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:

@@ -1,4 +1,4 @@
-"""A frame around a part of the window: whatever happens inside, its neighbours keep their sizes."""
+"""Frame that keeps its size whatever its content does, so that its neighbours do not move."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Tall(QScrollArea):
 
 
 class FixedSizeFrame(QWidget):
-    """Frame of a part; in less than `high` pixels at 100 % the part scrolls."""
+    """Frame with a constant size hint. With `high`, the part scrolls below that height in pixels at 100 %."""
 
     resized = Signal()
 

@@ -1,4 +1,4 @@
-"""Opening and comparing two shards in jobs, for one window of the comparison."""
+"""Jobs that open and compare two shards, for one window."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ I64 = NDArray[np.int64]
 
 
 class ShardPair:
+    """Two open shards, closed after `close` as soon as no job uses them. Thread-safe."""
+
     def __init__(self, first: Shard, second: Shard) -> None:
         self.first, self.second = first, second
         self._lock = threading.Lock()
@@ -35,6 +37,7 @@ class ShardPair:
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
+        """Keep the shards open meanwhile; raises `Cancelled` after `close`."""
         with self._lock:
             if self._closing:
                 raise Cancelled
@@ -62,6 +65,8 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
+    """Objects of one side by their number in the comparison; -1 where one is missing."""
+
     size: I64
     start: I64
     member: NDArray[np.int32]
@@ -76,12 +81,15 @@ class ComparedPair:
     columns: tuple[DiffColumns, DiffColumns]
 
     def damage(self, names: Iterable[str]) -> str:
+        """Return why a shard was only partly compared, with its name; empty if both are intact."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
         return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
 
 
 @dataclass(frozen=True)
 class BytesSideBySide:
+    """Aligned bytes of two files; `names` are their names in their data sets, empty for single shards."""
+
     bytes: ByteDiff
     names: tuple[str, str]
     sizes: tuple[int, int]
@@ -89,7 +97,12 @@ class BytesSideBySide:
     remote: bool
 
 
-class DiffDesk(QObject):
+class DiffJobs(QObject):
+    """Jobs of one window: `compared` carries a `ComparedPair`, `failed` a message, `progressed` the job.
+
+    The jobs belong to no document: they continue when tabs are switched or closed.
+    """
+
     compared = Signal(object)
     failed = Signal(object)
     cancelled = Signal()
@@ -110,7 +123,7 @@ class DiffDesk(QObject):
     def begin(self, *, contents: bool) -> None:
         title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
-        # The scope is the window: comparing goes on when another tab of the main window is shown.
+        # The scope is the window, so that the job continues when tabs are switched.
         self.job = self._jobs.submit(
             work, key="compare", pool=Pool.CPU, title=title, done=self._take, discard=_close_found, scope=self
         )
@@ -128,6 +141,7 @@ class DiffDesk(QObject):
         failed: Callable[[str], object] | None = None,
         pool: Pool = Pool.IO,
     ) -> None:
+        """Run a job that keeps the shards open; a new job with the same key replaces the old one."""
         pair = self.pair
         if pair is None:
             return
@@ -158,6 +172,7 @@ class DiffDesk(QObject):
         self.ask(work, take, key="align")
 
     def stop(self) -> None:
+        """Cancel all jobs; the shards are closed when the last one ends."""
         self._jobs.cancel_where(lambda job: job.scope is self)
         if self.pair is not None:
             self.pair.close()
