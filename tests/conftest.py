@@ -47,11 +47,6 @@ from shardcore.testing.sampling import FULL  # noqa: E402
 NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds what the guards below may be told."""
-    parser.addini("grace", "seconds in which what a test started may end after the test", default="5")
-
-
 # --- workers ----------------------------------------------------------------------------------------------
 
 
@@ -242,23 +237,24 @@ def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractC
 # --- threads and descriptors ------------------------------------------------------------------------------
 
 
-def _wait_for_end(config: pytest.Config, left: Callable[[], list[str]], what: str) -> None:
-    """Fails when something is still `left` after the time of grace."""
-    grace = float(config.getini("grace"))
-    deadline = time.monotonic() + grace
+GRACE = 5.0
+"""Seconds in which what a test started may end after the test."""
+
+
+def _wait_for_end(left: Callable[[], list[str]], what: str) -> None:
+    deadline = time.monotonic() + GRACE
     while names := left():
         if time.monotonic() > deadline:
-            pytest.fail(f"{what} {grace:g} s after the test: {', '.join(sorted(names))}", pytrace=False)
+            pytest.fail(f"{what} {GRACE:g} s after the test: {', '.join(sorted(names))}", pytrace=False)
         time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_thread_left() -> Iterator[None]:
     """A test fails when a thread that it started outlives it, unless it is a daemon, as test servers are."""
     before = set(threading.enumerate())
     yield
     _wait_for_end(
-        request.config,
         lambda: [t.name for t in threading.enumerate() if t not in before and t.is_alive() and not t.daemon],
         "threads still running",
     )
@@ -287,7 +283,7 @@ def _descriptors() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def closing(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
+def closing() -> Callable[[], AbstractContextManager[None]]:
     """Makes context managers; what is opened inside one is closed at its end."""
 
     @contextmanager
@@ -297,7 +293,7 @@ def closing(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManag
         if not _descriptors().items() <= before:
             gc.collect()  # what hangs in a circle is closed late, but not leaked
             left = lambda: [name for _, name in _descriptors().items() - before]  # noqa: E731
-            _wait_for_end(request.config, left, "files still open")
+            _wait_for_end(left, "files still open")
 
     return guard
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
-import io
 import os
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,28 +49,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for name in [name for name in sys.modules if name.startswith("shardcore.formats.tally")]:
         del sys.modules[name]
-
-
-def code_lines(text: str) -> set[int]:
-    """The lines of a module that are neither blank, nor comments, nor docstrings."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    empty = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    lines = {line for one in tokens if one.type not in empty for line in range(one.start[0], one.end[0] + 1)}
-    strings = [
-        node
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    ]
-    return lines - {line for node in strings for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-
-
-def test_the_page_stays_short() -> None:
-    """A format is added within an afternoon, and the page that says how is read in one go."""
-    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) < 270
-    pieces = {found["path"]: found["code"] for found in CODE.finditer(PAGES[0].read_text(encoding="utf-8"))}
-    modules = [code for path, code in pieces.items() if path.startswith("shardcore/")]
-    assert len(modules) == 5
-    assert sum(len(code_lines(code)) for code in modules) <= 120
 
 
 def test_the_new_format_is_opened_like_any_other(house: Path) -> None:

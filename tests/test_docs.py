@@ -139,15 +139,6 @@ def test_pages_show_what_is_printed(name: str, clone: Path, capsys: pytest.Captu
         assert same(output, shown), f"{code}\n{shown}"
 
 
-def test_an_output_that_differs_is_found() -> None:
-    """The comparison bites; `…` stands for one line's rest, and alone for lines."""
-    for shown in ("a\nz", "a\nb\nc\nz"):
-        assert same("a\n…\nz\n", shown)
-    assert same("x … z", "x y z")
-    for expected, shown in (("a", "b"), ("x … z", "x\nz"), ("a", "a\nb")):
-        assert not same(expected, shown)
-
-
 def test_quoted_messages_exist() -> None:
     """Each heading of the page of messages is printed by a command on the page, or is in the program."""
     page = DOCS / "troubleshooting.md"
@@ -160,13 +151,6 @@ def test_quoted_messages_exist() -> None:
         longest = max(message.split("…"), key=len)
         said = (text for source in sources if longest in source for _, text in literals(source))
         assert pattern.search(printed) or any(pattern.search(text) for text in said), message
-
-
-def test_pages_of_panels_have_a_picture_and_something_to_try() -> None:
-    """Each page of the guide begins with what is seen, and ends with something to do."""
-    for page in (DOCS / "guide").glob("*.md"):
-        assert _PICTURE.search(text_of(page)[:900]), page.name
-        assert re.findall(r"^## (.*)$", text_of(page), re.MULTILINE)[-1] == "Try", page.name
 
 
 def test_every_page_is_in_the_navigation() -> None:

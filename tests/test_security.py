@@ -286,13 +286,6 @@ def test_the_tests_are_there(begin: str) -> None:
     assert any(runs)
 
 
-def test_the_page_promises_in_its_lists_alone() -> None:
-    """Besides the lists, the page has titles, an introduction, and what the program does not do."""
-    text = PAGE.read_text(encoding="utf-8").partition("## What it does not do")[0]
-    rest = [line for line in text.splitlines() if line and not line.startswith(("- ", "#"))]
-    assert len(rest) == 1
-
-
 # --- what has no test elsewhere -----------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -38,11 +37,3 @@ def test_workflows_run_targets_of_the_makefile() -> None:
             for command in re.findall(r"(?:^|&& |; )make ([^&;|]*)", line.strip()):
                 words = [word for word in command.split() if "=" not in word and not word.startswith("-")]
                 assert set(words) <= targets, (path.name, line)
-
-
-def test_programs_lie_where_the_system_has_them() -> None:
-    """The Makefile finds the environment's programs on Unix and on Windows."""
-    for system, program in (("", ".venv/bin/python"), ("Windows_NT", ".venv/Scripts/python.exe")):
-        command = ["make", "-pnq", f"OS={system}", "help"]
-        rules = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-        assert re.search(rf"^{re.escape(program)}:", rules, re.MULTILINE), system

@@ -105,9 +105,9 @@ def visible(qtbot: QtBot, widget: AnyWidget, *size: int) -> AnyWidget:
 
 def open_in(session: Session, qtbot: QtBot, path: Path) -> None:
     """Opens a sample and waits until its index is read."""
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.opened):
         session.open(str(path))
-    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED), timeout=10_000)
+    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED))
 
 
 def extract_to(actions: ObjectActions, folder: Path) -> Job | None:

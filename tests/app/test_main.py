@@ -13,14 +13,12 @@ from PySide6.QtGui import QImage
 
 import shardcore
 from shardcore import RemoteOptions
-from shardcore.shards.registry import FORMATS
 from shardcore.teaching import resources
 from shardcore.testing import sampled
 from shardscope.__main__ import main, parser, reach_of
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command without a display."""
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     clean = {name: value for name, value in os.environ.items() if name not in hidden}
     return subprocess.run(
@@ -87,14 +85,6 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     assert QImage(str(plain)) != QImage(str(taught))
 
 
-@pytest.mark.thorough
-def test_the_welcome_page_can_be_pictured(tmp_path: Path) -> None:
-    """Without a file the welcome page is shown."""
-    target = tmp_path / "welcome.png"
-    assert command("--screenshot", target).returncode == 0
-    assert not QImage(str(target)).isNull()
-
-
 def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Options that make no sense are refused with exit code 2 and the reason."""
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
@@ -111,24 +101,19 @@ def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 @pytest.mark.thorough
-def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
-    """A file that is not there: one line, exit code 1, no picture."""
-    done = command("--screenshot", tmp_path / "out.png", tmp_path / "nothing.shard")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "nothing.shard" in done.stderr
-    assert not (tmp_path / "out.png").exists()
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(["--show", "nothing"], "--show is one of structure, "), (["--select", "0x10000"], "no byte 0x10000")],
+    ("name", "arguments", "said"),
+    [
+        ("small.shard", ["--show", "nothing"], "--show is one of structure, "),
+        ("small.shard", ["--select", "0x10000"], "no byte 0x10000"),
+        ("nothing.shard", [], "nothing.shard"),
+    ],
 )
-def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
-    """A part or a byte that does not exist is one line and exit code 1; no picture is made."""
+def test_what_is_not_there_cannot_be_pictured(
+    data: Path, tmp_path: Path, name: str, arguments: list[str], said: str
+) -> None:
     target = tmp_path / "out.png"
-    done = command("--screenshot", target, data / "swh" / "small.shard", *arguments)
+    done = command("--screenshot", target, data / "swh" / name, *arguments)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -137,15 +122,12 @@ def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, argume
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
-@pytest.mark.parametrize(
-    ("number", "sample"), sampled([(signal.SIGINT, ""), (signal.SIGTERM, "small.shard")], 1)
-)
+@pytest.mark.parametrize(("number", "sample"), sampled([(signal.SIGINT, ""), (signal.SIGTERM, "small.shard")], 1))
 def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sample: str) -> None:
-    """Ctrl+C and `kill` end the program like its close button: the layout is saved, nothing is printed, exit code 0."""
     arguments = [str(data / "swh" / sample)] if sample else []
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
     ready = "import sys; from PySide6.QtCore import QTimer; from shardscope.shell.main_window import MainWindow as W\n"
-    ready += "show = W.show\nW.show = lambda w: (show(w), QTimer.singleShot(300, lambda: print('up', flush=True)))\n"
+    ready += "show = W.show\nW.show = lambda w: (show(w), QTimer.singleShot(0, lambda: print('up', flush=True)))\n"
     code = f"{ready}from shardscope.__main__ import main; sys.exit(main({arguments!r}))"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True) as run:
@@ -161,24 +143,6 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
     assert list(tmp_path.rglob("settings.json"))
 
 
-def test_samples_are_real_shards() -> None:
-    """There is one main sample of each format; it opens, and verifies without an error."""
-    samples = resources.main_samples()
-    assert [sample.format for sample in samples] == [shardcore.detect(sample.path).format for sample in samples]
-    assert sorted(sample.format for sample in samples) == sorted(FORMATS)
-    for sample in samples:
-        assert sample.title
-        assert sample.about
-        with shardcore.open(sample.path) as shard:
-            assert shard.verify("content").ok, sample
-
-
-def test_a_missing_asset_is_named() -> None:
-    """What is not there is named."""
-    with pytest.raises(resources.AssetMissingError, match="no resource is called icons/none"):
-        resources.path("icons/none.svg")
-
-
 def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     """They are called as those of `shardcore`; without any nothing is said, and contradictions are refused."""
     options = parser()
@@ -190,33 +154,3 @@ def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
     assert "cannot be combined with a profile or keys" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-def test_two_shards_open_in_two_tabs(data: Path) -> None:
-    """`shardscope a b` opens both in one window; a picture shows one."""
-    names = [data / "swh" / "small.shard", data / "swh" / "medium.shard"]
-    code = f"""
-import sys, time
-from PySide6.QtWidgets import QApplication, QMainWindow
-from shardscope.__main__ import main
-def run(_):
-    windows = [w for w in QApplication.topLevelWidgets() if isinstance(w, QMainWindow)]
-    until = time.monotonic() + 60
-    while any(len(w.session.documents) < 2 for w in windows) and time.monotonic() < until:
-        QApplication.processEvents()
-    print([[one.request.name for one in w.session.documents] for w in windows])
-    for w in windows:
-        w.close()
-    return 0
-QApplication.exec = run
-sys.exit(main({[str(name) for name in names]!r}))
-"""
-    clean = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=clean, check=False
-    )
-    assert done.stdout.strip() == "[['small.shard', 'medium.shard']]", done.stderr
-    refused = command("--screenshot", "out.png", *names)
-    assert refused.returncode == 2
-    assert "one shard" in refused.stderr

@@ -19,7 +19,6 @@ FORMATS = "setTextFormat"
 
 
 def is_constant(text: ast.expr | None) -> bool:
-    """Whether a text is written in the source, as it is or translated."""
     if isinstance(text, ast.Call):
         name = getattr(text.func, "attr", getattr(text.func, "id", ""))
         return name in ("tr", "translate") and all(map(is_constant, text.args))
@@ -29,7 +28,6 @@ def is_constant(text: ast.expr | None) -> bool:
 
 
 def guessing_labels(tree: ast.AST) -> Iterator[str]:
-    """Labels of a module that show more than texts of the source, and leave it to Qt whether these are markup."""
     made: dict[str, bool] = {}
     plain: set[str] = set()
     for node in ast.walk(tree):
@@ -62,7 +60,6 @@ def test_labels_do_not_guess() -> None:
 
 
 def test_text_reaches_the_clipboard_through_one_place() -> None:
-    """Only `looks.clipboard` puts text on the clipboard: there it loses what would act in a terminal."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES}
     assert [name for name, text in found.items() if "clipboard().setText" in text] == ["clipboard.py"]
     kept = re.compile(r"= QGuiApplication\.clipboard\(\)(?!\.text\(\))")
@@ -70,7 +67,6 @@ def test_text_reaches_the_clipboard_through_one_place() -> None:
 
 
 def test_copied_text_does_not_act(qapp: QApplication) -> None:
-    """What is put on the clipboard has no control character and no mark of direction; of lines, tabs and ends stay."""
     text = "a\x1b[201~\x9b\u202e\r\x00b\tc\nd"
     copy_text(text)
     assert QGuiApplication.clipboard().text() == "a\\x1b[201~\\x9b\\u202e\\r\\x00b\\tc\\nd"

@@ -46,16 +46,6 @@ Draw = Callable[[st.SearchStrategy[T]], T]
 
 @dataclass
 class Tab:
-    """What a tab must show.
-
-    Attributes:
-        path: Its file.
-        states: The bytes after each change that is not undone; the first are those on disk.
-        undone: The bytes that can be done again, the next one last.
-        saved: The bytes of the last copy; None where no copy was made of them.
-        sandbox: Whether a sandbox is on.
-    """
-
     path: Path
     states: list[bytes]
     undone: list[bytes] = field(default_factory=list)
@@ -64,13 +54,10 @@ class Tab:
 
     @property
     def unsaved(self) -> bool:
-        """Whether changes would be lost."""
         return len(self.states) > 1 and self.states != self.saved
 
 
 class WindowMachine(RuleBasedStateMachine):
-    """Opens, selects, edits and closes in any order; one window for all runs."""
-
     user: WindowUser
     folder: Path
 
@@ -81,7 +68,6 @@ class WindowMachine(RuleBasedStateMachine):
         self.disk: dict[Path, bytes] = {}
 
     def teardown(self) -> None:
-        """Close all; nothing is left."""
         user = self.user
         while user.session.documents:
             user.sandbox.drop()
@@ -95,23 +81,18 @@ class WindowMachine(RuleBasedStateMachine):
 
     @property
     def tab(self) -> Tab:
-        """The tab that is shown."""
         return self.tabs[self.user.session.document]
 
     def is_open(self) -> bool:
-        """Whether a tab is shown."""
         return self.user.shard is not None
 
     def has_file(self) -> bool:
-        """Whether a file is shown, not a folder."""
         return self.user.shard is not None and self.user.shard.source is not None
 
     def in_sandbox(self) -> bool:
-        """Whether a sandbox is on."""
         return self.is_open() and self.tab.sandbox
 
     def may_begin(self) -> bool:
-        """Whether a sandbox may begin."""
         return self.has_file() and not self.tab.sandbox
 
     def _choices(self, number: int) -> WindowUser:
@@ -120,7 +101,6 @@ class WindowMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
-        """Do one of the actions that are possible; one rule, for Hypothesis leaves most rules out of a short run."""
         possible = [action for action, weight, when in ACTIONS if when(self) for _ in range(weight)]
         action = data.draw(st.sampled_from(possible))
         action(self, data.draw)
@@ -128,7 +108,6 @@ class WindowMachine(RuleBasedStateMachine):
     # --- opening and closing ---
 
     def open(self, draw: Draw[Any]) -> None:
-        """Open a copy of a sample in a tab."""
         number = draw(NUMBERS)
         samples = [one.path for one in resources.samples() if one.path.is_file() and one.path.stat().st_size < SMALL]
         sample = samples[number % len(samples)]
@@ -143,7 +122,6 @@ class WindowMachine(RuleBasedStateMachine):
         self.tabs[document] = Tab(path, [self.disk[path]])
 
     def close(self, draw: Draw[Any]) -> None:
-        """Close the tab, in the middle of something else or not; changes are dropped."""
         wait = draw(st.booleans())
         number = draw(NUMBERS)
         if not wait:
@@ -154,13 +132,11 @@ class WindowMachine(RuleBasedStateMachine):
         self.user.rest()
 
     def switch_tab(self, draw: Draw[Any]) -> None:
-        """Show the next tab or the one before."""
         by = draw(st.sampled_from((1, -1)))
         self.user.session.step(by)
         self.user.rest()
 
     def force_format(self, draw: Draw[Any]) -> None:
-        """Open the file again with its format given."""
         assert self.user.shard is not None
         self.user.session.open(OpenRequest(str(self.tab.path), self.user.shard.format))
         self.user.rest()
@@ -168,21 +144,18 @@ class WindowMachine(RuleBasedStateMachine):
     # --- looking ---
 
     def select(self, draw: Draw[Any]) -> None:
-        """Select bytes, an object or a node."""
         number = draw(NUMBERS)
         name = draw(st.sampled_from(("select_byte", "select_row", "select_node", "travel")))
         getattr(self._choices(number), name)()
         self.user.rest()
 
     def look(self, draw: Draw[Any]) -> None:
-        """Look up, search, verify, or show another panel."""
         number = draw(NUMBERS)
         name = draw(st.sampled_from(("look_up", "search", "refer", "verify", "panel", "drawing", "unfold")))
         getattr(self._choices(number), name)()
         self.user.rest()
 
     def hurry(self, draw: Draw[Any]) -> None:
-        """Do several things before the first one is done."""
         number = draw(NUMBERS)
         user = self._choices(number)
         for name in user.dice.choices(("select_byte", "select_row", "select_node", "refer", "verify", "panel"), k=4):
@@ -190,7 +163,6 @@ class WindowMachine(RuleBasedStateMachine):
         user.rest()
 
     def cancel(self, draw: Draw[Any]) -> None:
-        """Verify, and stop it at once."""
         self.user.session.verify(Depth.CONTENT)
         self.user.window.stop_jobs()
         self.user.rest()
@@ -198,13 +170,11 @@ class WindowMachine(RuleBasedStateMachine):
     # --- editing ---
 
     def begin_sandbox(self, draw: Draw[Any]) -> None:
-        """Lay a sandbox over the file."""
         self.user.sandbox.switch(True)
         self.user.rest()
         self.tab.sandbox = True
 
     def end_sandbox(self, draw: Draw[Any]) -> None:
-        """Take it away: where changes would be lost, a question comes first, and may be answered with no."""
         agree = draw(st.booleans())
         user, tab = self.user, self.tab
         user.sandbox.switch(False)
@@ -220,7 +190,6 @@ class WindowMachine(RuleBasedStateMachine):
             self.tabs[user.session.document] = Tab(tab.path, tab.states[:1])
 
     def edit(self, draw: Draw[Any]) -> None:
-        """Change the first of the selected bytes, up to three times."""
         number = draw(NUMBERS)
         bits = draw(st.lists(st.integers(0, 7), min_size=1, max_size=3))
         flip = draw(st.booleans())
@@ -241,7 +210,6 @@ class WindowMachine(RuleBasedStateMachine):
             tab.undone.clear()
 
     def undo(self, draw: Draw[Any]) -> None:
-        """Take changes back, in haste."""
         times = draw(st.integers(1, 3))
         for _ in range(times):
             self.user.sandbox.undo()
@@ -250,7 +218,6 @@ class WindowMachine(RuleBasedStateMachine):
         self.user.rest()
 
     def redo(self, draw: Draw[Any]) -> None:
-        """Do changes again, in haste."""
         times = draw(st.integers(1, 3))
         for _ in range(times):
             self.user.sandbox.redo()
@@ -259,7 +226,6 @@ class WindowMachine(RuleBasedStateMachine):
         self.user.rest()
 
     def save_copy(self, draw: Draw[Any]) -> None:
-        """Save a copy: it has the bytes that are shown."""
         path = self.home / f"copy-{len(self.disk)}"
         self.user.window.breaking.save_to(path, agreed=True)
         self.user.rest()
@@ -270,19 +236,16 @@ class WindowMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_wrong(self) -> None:
-        """Qt, slots and jobs have nothing to complain of, and no job is left."""
         assert self.user.wrong == []
         assert self.user.window.jobs.open_jobs == ()
 
     @invariant()
     def files_change_only_when_saved(self) -> None:
-        """Files on disk are as they were, copies as they were saved."""
         for path, data in self.disk.items():
             assert path.read_bytes() == data, path
 
     @invariant()
     def bytes_are_those_of_the_changes(self) -> None:
-        """The tabs are those that were opened, and the shown one has exactly the bytes of its changes."""
         session = self.user.session
         assert set(session.documents) == set(self.tabs)
         if self.has_file():
@@ -295,7 +258,6 @@ class WindowMachine(RuleBasedStateMachine):
 
     @invariant()
     def title_says_what_is_shown(self) -> None:
-        """The title has the name of the file, and a star exactly where changes would be lost."""
         window = self.user.window
         if self.is_open():
             assert self.tab.path.name in window.windowTitle()
@@ -304,7 +266,6 @@ class WindowMachine(RuleBasedStateMachine):
 
     @invariant()
     def panels_agree(self) -> None:
-        """Bytes, tree and objects have the same selection."""
         window, chosen = self.user.window, self.user.session.selection
         if not self.is_open() or not chosen.complete or chosen.error:
             return
@@ -340,15 +301,12 @@ ACTIONS: tuple[tuple[Callable[[WindowMachine, Draw[Any]], None], int, Callable[[
 
 @pytest.fixture
 def user(qapp: Any, tmp_path: Path) -> Iterator[WindowUser]:
-    """A window for all runs."""
     made = WindowUser(tmp_path)
     yield made
     made.end()
 
 
 def test_any_order_of_actions_keeps_the_promises(user: WindowUser, tmp_path: Path) -> None:
-    """Panels agree, undo gives the exact bytes, files change only when saved, the title is true, and no job is left."""
-
     class Machine(WindowMachine):
         pass
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from xml.etree import ElementTree
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QTranslator
@@ -43,7 +40,6 @@ KEYWORDS = frozenset({"action"})
 
 
 def literals(source: str) -> Iterator[tuple[int, str]]:
-    """Texts that are shown as they are written: the line, and the text with `{}` for what is filled in."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -70,7 +66,6 @@ def _literal(node: ast.expr) -> str:
 
 
 def untranslated() -> dict[str, list[str]]:
-    """Module to `line: text`."""
     modules = sorted(APP.rglob("*.py"))
     found = {path.relative_to(APP).as_posix(): list(literals(path.read_text("utf-8"))) for path in modules}
     return {name: [f"{line}: {text}" for line, text in texts] for name, texts in found.items() if texts}
@@ -82,40 +77,16 @@ def test_every_text_is_translated() -> None:
     assert untranslated() == {}
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ('self.button.setText("Open")', ["Open"]),
-        ('QAction(f"Verify {depth}", self)', ["Verify {}"]),
-        ('menu.addMenu("Yes" if a else "No")', ["YesNo"]),
-        ('self._session.message.emit(f"{name} cannot be read: {why}")', ["{} cannot be read: {}"]),
-        ('self._bar.tell(text, action="Reload")', ["Reload"]),
-        ('self.label.setText(self.tr("Open") + " now")', [" now"]),
-        ('self.button.setText(self.tr("Open"))', []),
-        ('self.button.setText("▶")', []),
-        ("self.label.setText(name)", []),
-    ],
-)
-def test_a_text_that_is_not_translated_is_found(source: str, found: list[str]) -> None:
-    """The test bites."""
-    assert [text for _, text in literals(source)] == found
-
-
 class Marked(QTranslator):
-    """A language in which every text stands in brackets."""
-
     def translate(self, context: str, source: str, comment: str | None = None, n: int = -1) -> str:  # type: ignore[override]
-        """The text, in brackets."""
         return f"«{source}»"
 
     def isEmpty(self) -> bool:
-        """It has texts."""
         return False
 
 
 @pytest.fixture
 def marked(qapp: QApplication) -> Iterator[Marked]:
-    """The language of the application during the test."""
     made = Marked()
     QCoreApplication.installTranslator(made)
     yield made
@@ -135,15 +106,3 @@ def test_help_speaks_the_language(qtbot: QtBot, settings: Settings, marked: Mark
     assert sheet.windowTitle() == "«Keyboard shortcuts»"
     sheet.close()
     window.close()
-
-
-def test_translators_find_the_texts(tmp_path: Path) -> None:
-    """`lupdate` finds each text, with a context."""
-    modules = sorted(APP.rglob("*.py"))
-    target = tmp_path / "shardscope.ts"
-    lupdate = Path(sys.executable).parent / "pyside6-lupdate"
-    subprocess.run([lupdate, *modules, "-ts", target], check=True, capture_output=True)
-    contexts = ElementTree.parse(target).getroot().findall("context")
-    found = {context.findtext("name"): len(context.findall("message")) for context in contexts}
-    assert "" not in found
-    assert {"HelpMenu", "ShortcutDialog", "FormatPage"} <= set(found)

@@ -21,9 +21,9 @@ REPEATS = 7
 MANY = 200_000
 
 
-def integers() -> bytes:
+def integers(size: int = PLAIN) -> bytes:
     """A random walk of 64-bit integers."""
-    steps = np.random.default_rng(1).integers(0, 3, PLAIN // 8)
+    steps = np.random.default_rng(1).integers(0, 3, size // 8)
     return np.cumsum(steps).astype("<i8").tobytes()
 
 

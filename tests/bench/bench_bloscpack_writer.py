@@ -7,22 +7,15 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 import shardcore
 from shardcore.formats.bloscpack.content import THREADS
+from tests.bench.bench_bloscpack import integers
 from tests.bench.figures import Figure, best_of
 
 PLAIN = 100_000_000
 CHUNK = 2**20
 REPEATS = 3
 LIMITS = {"zstd": 1.5, "lz4": 4.0, "blosclz": 4.0}
-
-
-def integers() -> bytes:
-    """A random walk of 64-bit integers."""
-    steps = np.random.default_rng(1).integers(0, 3, PLAIN // 8)
-    return np.cumsum(steps).astype("<i8").tobytes()
 
 
 def reference(path: Path, plain: bytes, codec: str) -> None:
@@ -47,7 +40,7 @@ def run() -> Iterator[Figure]:
     import blosc
 
     blosc.set_nthreads(THREADS)
-    plain = integers()
+    plain = integers(PLAIN)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         for codec, most in LIMITS.items():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import shardcore
 from shardcore.formats.des.routing import Route
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, sharding
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, Request
 
@@ -26,15 +26,7 @@ OVER_TENSORSTORE = 1.2
 PACKED = 300
 JOBS = "32"
 """Requests under way, of both: tensorstore's own number."""
-SPEC = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "identity",
-    "minishard_bits": 3,
-    "shard_bits": 9,
-    "minishard_index_encoding": "gzip",
-    "data_encoding": "raw",
-}
+SPEC = sharding("identity", 3, 9)
 
 
 class NarrowStore(StoreServer):

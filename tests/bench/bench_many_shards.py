@@ -9,19 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import shardcore
-from tests.bench.figures import Figure, program, run_program
+from tests.bench.figures import Figure, program, run_program, sharding
 
 SHARDS = 10_000
 OPEN, LIST, MEMORY = 1.0, 10.0, 200.0
-SPEC = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "identity",
-    "minishard_bits": 2,
-    "shard_bits": 14,
-    "minishard_index_encoding": "gzip",
-    "data_encoding": "raw",
-}
+SPEC = sharding("identity", 2, 14)
 
 
 def run() -> Iterator[Figure]:

@@ -17,28 +17,21 @@ from shardcore.errors import ShardError
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, murmur_low64_many
 from shardcore.sources.local import FileSource
-from tests.bench.figures import Figure, best_of
+from tests.bench.figures import Figure, best_of, sharding
 
 KEYS = 200_000
-SPEC = {
-    "@type": "neuroglancer_uint64_sharded_v1",
-    "preshift_bits": 0,
-    "hash": "murmurhash3_x86_128",
-    "minishard_bits": 9,
-    "shard_bits": 0,
-    "minishard_index_encoding": "gzip",
-    "data_encoding": "gzip",
-}
+SPEC = sharding("murmurhash3_x86_128", 9, 0, "gzip")
 
 
 class CountedFile(FileSource):
-    """A file that counts reads."""
+    """A file that counts reads, and their bytes."""
 
     reads = 0
+    read_bytes = 0
 
     def _read(self, start: int, stop: int) -> bytes:
-        """Reads and counts."""
         type(self).reads += stop > start
+        type(self).read_bytes += stop - start
         return super()._read(start, stop)
 
 
@@ -152,19 +145,15 @@ def synthesize(folder: Path, labels: dict[int, bytes]) -> None:
         (folder / name).write_bytes(data)
 
 
-def write_many(folder: Path, labels: dict[int, bytes]) -> None:
-    """The same with our writer: made durable, too."""
+def write(folder: Path, labels: dict[int, bytes], *, singly: bool) -> None:
+    """The same with our writer, all values at once or one after the other: made durable, too."""
     options = {"format": "neuroglancer", "spec": SPEC, "kind": "skeleton", "folder": True, "force": True}
-    with shardcore.create(folder / "many", **options) as writer:
-        writer.add_many(list(map(str, labels)), list(labels.values()))
-
-
-def write_singly(folder: Path, labels: dict[int, bytes]) -> None:
-    """The same, one value after the other."""
-    options = {"format": "neuroglancer", "spec": SPEC, "kind": "skeleton", "folder": True, "force": True}
-    with shardcore.create(folder / "singly", **options) as writer:
-        for key, data in labels.items():
-            writer.add(str(key), data)
+    with shardcore.create(folder, **options) as writer:
+        if singly:
+            for key, data in labels.items():
+                writer.add(str(key), data)
+        else:
+            writer.add_many(list(map(str, labels)), list(labels.values()))
 
 
 def writing_figures(labels: dict[int, bytes]) -> Iterator[Figure]:
@@ -172,9 +161,9 @@ def writing_figures(labels: dict[int, bytes]) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         theirs = best_of(1, lambda: synthesize(folder, labels))
-        many = best_of(2, lambda: write_many(folder, labels))
+        many = best_of(2, lambda: write(folder / "many", labels, singly=False))
         yield Figure(f"write {KEYS:,} values with add_many, beside cloud-volume", many, 0.7 * theirs, reference=theirs)
-        singly = best_of(2, lambda: write_singly(folder, labels))
+        singly = best_of(2, lambda: write(folder / "singly", labels, singly=True))
         yield Figure("the same one by one", singly, 0.7 * theirs, reference=theirs)
         check_ours(folder / "many", labels)
         check_ours(folder / "singly", labels)

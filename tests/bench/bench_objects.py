@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.bench import figures
 from tests.bench.figures import Figure
 
 LIMIT = 16.0
@@ -26,13 +26,8 @@ MILLION = 1_000_000
 
 def run() -> Iterator[Figure]:
     """Selects, sorts, filters; then opens a real file of a million objects in a process of its own."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import qInstallMessageHandler
-    from PySide6.QtWidgets import QApplication
+    application = figures.application()
 
-    qInstallMessageHandler(lambda kind, context, text: None)
-    application = QApplication.instance() or QApplication(["bench"])
-    assert isinstance(application, QApplication)
     with tempfile.TemporaryDirectory() as folder:
         for count in (MILLION, 10 * MILLION):
             yield from _actions(application, Path(folder), count)

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tests.bench import figures
 from tests.bench.bench_window import wait
 from tests.bench.figures import Figure
 from tests.bench.sparse_swh import make_sparse
@@ -34,14 +35,7 @@ WORST_MILLISECONDS = 50.0
 
 def run() -> Iterator[Figure]:
     """What `make bench` prints."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import qInstallMessageHandler
-    from PySide6.QtWidgets import QApplication
-
-    # The offscreen platform talks about itself.
-    qInstallMessageHandler(lambda kind, context, text: None)
-    application = QApplication.instance() or QApplication(["bench"])
-    assert isinstance(application, QApplication)
+    figures.application()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "huge.shard"
         make_sparse(path, **HUGE)

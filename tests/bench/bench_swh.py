@@ -12,26 +12,13 @@ import numpy as np
 
 import shardcore
 from shardcore.shards.shard import Shard
-from shardcore.sources.local import FileSource
+from tests.bench.bench_neuroglancer import CountedFile
 from tests.bench.figures import Figure, beside, best_of, best_program, least_work, program, run_program
 from tests.bench.sparse_swh import SLOTS, make_sparse
 
 OBJECTS = 1_000_000
 SECONDS_OVER_VERSION = 0.4
 MEGABYTES = 150
-
-
-class CountedFile(FileSource):
-    """A file that counts reads."""
-
-    reads = 0
-    read_bytes = 0
-
-    def _read(self, start: int, stop: int) -> bytes:
-        """Reads and counts."""
-        type(self).reads += 1
-        type(self).read_bytes += stop - start
-        return super()._read(start, stop)
 
 
 def contents() -> list[bytes]:
@@ -51,14 +38,17 @@ def write_with_reference(path: Path, objects: list[bytes]) -> float:
     return time.perf_counter() - began
 
 
-def write_with_ours(path: Path, objects: list[bytes]) -> float:
-    """Seconds that our writer takes, keys given likewise."""
-    keyed = [(hashlib.sha256(data).hexdigest(), data) for data in objects]
+def write_with_ours(path: Path, objects: list[bytes], *, singly: bool) -> float:
+    """Seconds that our writer takes, one by one or all at once, keys given likewise."""
+    keys = [hashlib.sha256(data).hexdigest() for data in objects]
     path.unlink(missing_ok=True)
     began = time.perf_counter()
     with shardcore.create(path, format="swh") as writer:
-        for key, data in keyed:
-            writer.add(key, data)
+        if singly:
+            for key, data in zip(keys, objects, strict=True):
+                writer.add(key, data)
+        else:
+            writer.add_many(keys, objects)
     return time.perf_counter() - began
 
 
@@ -68,9 +58,9 @@ def million(folder: Path) -> Iterator[Figure]:
     path = folder / "million.shard"
     theirs = min(write_with_reference(folder / f"theirs-{n}.shard", objects) for n in range(2))
     (folder / "theirs-1.shard").rename(path)
-    many = min(write_many(folder / "ours.shard", objects) for _ in range(2))
+    many = min(write_with_ours(folder / "ours.shard", objects, singly=False) for _ in range(2))
     yield Figure("write 1,000,000 objects with add_many", many, 2 * theirs, reference=theirs)
-    ours = min(write_with_ours(folder / "ours.shard", objects) for _ in range(2))
+    ours = min(write_with_ours(folder / "ours.shard", objects, singly=True) for _ in range(2))
     yield Figure("write 1,000,000 objects one by one", ours, 3 * theirs, reference=theirs)
     ours, reference = program("shardcore"), program("swh-shard")
     yield beside("list 1,000,000 objects", 0.15, [*ours, "ls", str(path)], [*reference, "ls", str(path)], path.name)
@@ -81,16 +71,6 @@ def million(folder: Path) -> Iterator[Figure]:
         shard.find(keys[0])
         took = best_of(2, lambda: find_all(shard, keys))
     yield Figure("find_many of 1,000,000 keys", took, 1.0)
-
-
-def write_many(path: Path, objects: list[bytes]) -> float:
-    """Seconds that our writer takes for all objects at once, keys given likewise."""
-    keys = [hashlib.sha256(data).hexdigest() for data in objects]
-    path.unlink(missing_ok=True)
-    began = time.perf_counter()
-    with shardcore.create(path, format="swh") as writer:
-        writer.add_many(keys, objects)
-    return time.perf_counter() - began
 
 
 def find_all(shard: Shard, keys: list[str]) -> None:

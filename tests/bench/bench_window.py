@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.sparse_swh import SLOTS, make_sparse
 
@@ -42,18 +42,12 @@ def paint_times(view: Any, step: Callable[[int], None], ready: Callable[[], bool
 
 def run() -> Iterator[Figure]:
     """Opens, scrolls, filters."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import qInstallMessageHandler
-    from PySide6.QtWidgets import QApplication
+    application = figures.application()
     from shiboken6 import delete
 
     from shardscope.shell.main_window import MainWindow
     from shardscope.startup.settings import Settings
 
-    # The offscreen platform talks about itself.
-    qInstallMessageHandler(lambda kind, context, text: None)
-    application = QApplication.instance() or QApplication(["bench"])
-    assert isinstance(application, QApplication)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sparse.shard"
         make_sparse(path)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,30 @@ def beside(name: str, limit: float, ours: Sequence[str], reference: Sequence[str
     memory = run_program(ours)[1]
     mine, other = (" ".join([Path(one[0]).name, *one[1:-1], shown]) for one in (ours, reference))
     return Figure(name, found, limit * theirs, "s", theirs, "", memory, mine, other)
+
+
+@cache
+def application() -> Any:
+    """The application of windows without a display; what the offscreen platform reports of itself is left out."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtCore import qInstallMessageHandler
+    from PySide6.QtWidgets import QApplication
+
+    qInstallMessageHandler(lambda kind, context, text: None)
+    return QApplication.instance() or QApplication(["bench"])
+
+
+def sharding(hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw") -> dict[str, Any]:
+    """The sharding of neuroglancer data sets, with indices in gzip."""
+    return {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": 0,
+        "hash": hash,
+        "minishard_bits": minishard_bits,
+        "shard_bits": shard_bits,
+        "minishard_index_encoding": "gzip",
+        "data_encoding": data_encoding,
+    }
 
 
 def program(name: str) -> list[str]:

@@ -20,7 +20,6 @@ SEEDS = range(rounds(12, 4))
 
 
 def content(dice: np.random.Generator, size: int) -> bytes:
-    """Bytes of some kind: a random walk, zeros, noise, a repeated pattern, floats."""
     kind = int(dice.integers(5))
     if kind == 0:
         return np.cumsum(dice.integers(0, 3, size, dtype=np.uint8), dtype=np.uint8).tobytes()
@@ -35,7 +34,6 @@ def content(dice: np.random.Generator, size: int) -> bytes:
 
 
 def compressed(dice: np.random.Generator, plain: bytes, codec: str, shuffle: int) -> bytes:
-    """A chunk by the reference, with the other choices left to chance."""
     import blosc
 
     wide = dice.random() < 0.3
@@ -62,7 +60,6 @@ def test_chunks_of_the_reference(codec: str, shuffle: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_files_with_chunks_of_the_reference(seed: int) -> None:
-    """Files of every version and option, filled with chunks of the reference, are read, ranged and verified."""
     dice = np.random.default_rng(seed)
     size, count = int(dice.integers(1, 30_000)), int(dice.integers(1, 12))
     plains = [content(dice, size) for _ in range(count - 1)] + [content(dice, int(dice.integers(1, size + 1)))]
@@ -96,7 +93,6 @@ def test_files_with_chunks_of_the_reference(seed: int) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f8", ">i2", "<c16", [("a", "<i4"), ("b", "u1", (3,))]])
 def test_arrays_packed_as_the_reference_does(dtype: object, order: str) -> None:
-    """An array whose bytes the reference compressed comes back with type, shape and order."""
     import blosc
 
     kind = np.dtype(dtype)  # type: ignore[call-overload]
@@ -116,7 +112,6 @@ def test_arrays_packed_as_the_reference_does(dtype: object, order: str) -> None:
 
 
 def test_what_we_take_for_a_header_is_what_the_reference_wrote() -> None:
-    """Sizes and flags of a header agree with what the reference says about its own chunk."""
     import blosc
 
     chunk = blosc.compress(bytes(100_000), 4, 9, blosc.SHUFFLE, "lz4")

@@ -21,7 +21,6 @@ pytestmark = [
 
 
 def content(dice: random.Random) -> bytes:
-    """A file of some kind: noise, zeros, text, numbers, a repeated stretch, nothing."""
     size = dice.choice((0, 1, 8192, 8193, 70_000, 131_072, 131_073, 400_000))
     kind = dice.randrange(5)
     if kind == 0:
@@ -39,7 +38,6 @@ def content(dice: random.Random) -> bytes:
 
 
 def our_hash(data: bytes) -> str:
-    """The hash of a file, by our chunker and tree."""
     ends = cut_ends(data)
     pieces = [data[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
     rows = as_rows([chunk_hash(piece) for piece in pieces])
@@ -47,7 +45,6 @@ def our_hash(data: bytes) -> str:
 
 
 def uploaded(folder: Path, calls: list[list[bytes]]) -> dict[str, bytes]:
-    """Uploads files to a folder that stands for the server, call by call; content by hash."""
     import hf_xet
 
     (folder / "cas").mkdir()
@@ -65,7 +62,6 @@ def uploaded(folder: Path, calls: list[list[bytes]]) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_files_hash_as_in_the_reference(tmp_path: Path, seed: int) -> None:
-    """Chunk boundaries, trees and the last step agree, for files of every kind."""
     import hf_xet
 
     dice = random.Random(seed)
@@ -79,10 +75,6 @@ def test_files_hash_as_in_the_reference(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_shards_of_the_reference_are_read(tmp_path: Path, seed: int) -> None:
-    """Every file of every fresh shard comes back from the xorbs beside it, and verification finds nothing.
-
-    A second call deduplicates against the first, so that files use xorbs of another shard.
-    """
     dice = random.Random(seed)
     first = [content(dice) for _ in range(5)] + [dice.randbytes(300_000)]
     second = [dice.randbytes(9_000) + first[-1][:250_000] + dice.randbytes(30_000), content(dice)]
@@ -112,7 +104,6 @@ def test_shards_of_the_reference_are_read(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_xorbs_of_the_reference_are_read(tmp_path: Path, seed: int) -> None:
-    """Every fresh xorb opens on its own, and each of its chunks is a part of some file."""
     dice = random.Random(100 + seed)
     files = uploaded(tmp_path, [[content(dice) for _ in range(6)] + [b"%d" % seed * 30_000]])
     wanted = {chunk_hash(piece) for data in files.values() for piece in chunks([data])}
@@ -125,13 +116,3 @@ def test_xorbs_of_the_reference_are_read(tmp_path: Path, seed: int) -> None:
             assert xorb.verify().findings == ()
             found |= {chunk_hash(xorb.read(xorb.objects.ref(row))) for row in range(len(xorb.objects))}
     assert found == wanted
-
-
-def test_a_fresh_cache_is_a_data_set(tmp_path: Path) -> None:
-    """The folder that a client leaves behind answers for all its files."""
-    dice = random.Random(7)
-    files = uploaded(tmp_path, [[content(dice), dice.randbytes(5000)], [dice.randbytes(5000)]])
-    with shardcore.open(tmp_path / "cas" / "xet") as cache:
-        assert isinstance(cache, shardcore.DataSet)
-        for key, data in files.items():
-            assert cache.read(cache.find(key)) == data

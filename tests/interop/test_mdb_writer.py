@@ -22,13 +22,11 @@ KEY = bytes(range(1, 33)).hex()
 
 
 def files_of(seed: int) -> list[bytes]:
-    """Files of every kind, and a longer one, so that there is always something to store."""
     dice = random.Random(seed)
     return [content(dice) for _ in range(4)] + [dice.randbytes(300_000) + bytes(150_000)]
 
 
 def write_store(cas: Path, files: list[bytes], **options: Any) -> list[str]:
-    """A store of ours, with nothing in it that the server side would have noted."""
     with shardcore.create(f"{cas}/", format="mdb", folder=True, **options) as made:
         keys = [made.add(None, data) for data in files]
     for path in (cas / "xet" / "xorbs" / "shards").iterdir():
@@ -37,7 +35,6 @@ def write_store(cas: Path, files: list[bytes], **options: Any) -> list[str]:
 
 
 def put_shard(cas: Path, files: list[bytes], **options: Any) -> None:
-    """Puts another form of our shard in the place of the cached one; the xorbs are the same."""
     cache = cas / "xet" / "shard-cache"
     path = cas.parent / "other.mdb"
     with shardcore.create(path, format="mdb", **options) as made:
@@ -49,7 +46,6 @@ def put_shard(cas: Path, files: list[bytes], **options: Any) -> None:
 
 
 def upload(cas: Path, files: list[bytes]) -> list[Any]:
-    """Uploads files to the store; what hf-xet says of them."""
     import hf_xet
 
     paths = []
@@ -61,12 +57,10 @@ def upload(cas: Path, files: list[bytes]) -> list[Any]:
 
 
 def xorbs_of(cas: Path) -> set[str]:
-    """The xorbs of a store."""
     return {path.name for path in (cas / "xet" / "xorbs" / "xorbs").iterdir() if not path.name.endswith(".tagset")}
 
 
 def listed_xorbs(cas: Path) -> int:
-    """How many xorbs the shards list that hf-xet uploaded."""
     count = 0
     for path in (cas / "xet" / "xorbs" / "shards").glob("*.mdb"):
         with shardcore.open(path) as shard:
@@ -88,7 +82,6 @@ CASES = [*((form, "auto") for form in FORMS), ("full", "bg4"), ("full", "none")]
 
 @pytest.mark.parametrize(("form", "compression"), CASES)
 def test_nothing_is_uploaded_that_our_shard_lists(tmp_path: Path, form: str, compression: str) -> None:
-    """With our shard in its cache hf-xet uploads no xorb, agrees on every hash, and downloads from our xorbs."""
     import hf_xet
 
     cas, files = tmp_path / "cas", files_of(1)
@@ -108,7 +101,6 @@ def test_nothing_is_uploaded_that_our_shard_lists(tmp_path: Path, form: str, com
 
 
 def test_a_store_of_several_shards_is_one_to_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where our store has several shards, hf-xet finds all chunks in them, too: nothing is uploaded."""
     monkeypatch.setattr(writer, "MAX_SHARD_SIZE", 1500)
     cas, files = tmp_path / "cas", [*files_of(3), random.Random(9).randbytes(700_000)]
     keys = write_store(cas, files, expiry="2100-01-01")
@@ -121,7 +113,6 @@ def test_a_store_of_several_shards_is_one_to_the_reference(tmp_path: Path, monke
 
 @pytest.mark.parametrize("case", ["no shard", "expired"])
 def test_without_our_shard_a_xorb_is_uploaded(tmp_path: Path, case: str) -> None:
-    """The control: with an expired shard, or none, the chunks are uploaded."""
     cas, files = tmp_path / "cas", files_of(2)
     write_store(cas, files)
     if case == "no shard":
@@ -135,7 +126,6 @@ def test_without_our_shard_a_xorb_is_uploaded(tmp_path: Path, case: str) -> None
 
 @pytest.mark.parametrize("seed", range(3))
 def test_files_hash_as_in_the_reference(tmp_path: Path, seed: int) -> None:
-    """The keys that the writer returns are the hashes that hf-xet computes, whatever the files have in common."""
     import hf_xet
 
     files = [*files_of(seed), random.Random(seed).randbytes(9_000_000)]

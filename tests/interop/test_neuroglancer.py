@@ -24,18 +24,15 @@ pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
 
 def random_values(dice: random.Random) -> dict[int, bytes]:
-    """Keys over the whole range, the last one among them, with values of different lengths."""
     keys = {dice.getrandbits(dice.choice([10, 33, 64])) for _ in range(dice.randint(1, 150))} | {2**64 - 1}
     return {key: dice.randbytes(dice.choice([1, 7, 200])) * dice.randint(1, 5) for key in sorted(keys)}
 
 
 def write_info(folder: Path, spec: dict[str, Any]) -> None:
-    """The info of a skeleton data set."""
     (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
 
 
 def by_cloud_volume(folder: Path, spec: dict[str, Any], values: dict[int, bytes]) -> None:
-    """Writes shards with cloud-volume."""
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 
     for name, data in ShardingSpecification.from_dict(dict(spec)).synthesize_shards(values).items():
@@ -44,7 +41,6 @@ def by_cloud_volume(folder: Path, spec: dict[str, Any], values: dict[int, bytes]
 
 
 def by_tensorstore(folder: Path, spec: dict[str, Any], values: dict[int, bytes]) -> None:
-    """Writes shards with tensorstore."""
     import tensorstore as ts
 
     base = {"driver": "file", "path": f"{folder}/"}
@@ -59,7 +55,6 @@ def by_tensorstore(folder: Path, spec: dict[str, Any], values: dict[int, bytes])
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
 @pytest.mark.parametrize("seed", range(rounds(6, 2)))
 def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) -> None:
-    """Every key and value comes back, nothing else is listed; verification finds that random bytes are no skeletons."""
     dice = random.Random(seed)
     spec, values = random_spec(dice), random_values(dice)
     writer(tmp_path, spec, values)
@@ -76,7 +71,6 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
 @pytest.mark.parametrize("seed", range(rounds(4, 1)))
 def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) -> None:
-    """Without the info, the true specification is among the fits of every shard, and what is certain is right."""
     dice = random.Random(1000 + seed)
     spec, values = random_spec(dice), random_values(dice)
     writer(tmp_path, spec, values)
@@ -98,7 +92,6 @@ def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) 
 
 @pytest.mark.parametrize("seed", range(rounds(6, 3)))
 def test_places_agree_with_cloud_volume(seed: int) -> None:
-    """Shard file and minishard of random keys are those that cloud-volume computes."""
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
 
     dice = random.Random(seed)
@@ -113,7 +106,6 @@ def test_places_agree_with_cloud_volume(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_codes_agree_with_cloud_volume(seed: int) -> None:
-    """Compressed Morton codes of random cells are those that cloud-volume computes."""
     from cloudvolume.datasource.precomputed.common import compressed_morton_code
 
     dice = random.Random(seed)

@@ -23,7 +23,6 @@ TRANSFORM = [2, 0, 0, 100, 0, 0.5, 0, -7, 0, 0, -1, 3]
 
 @pytest.fixture(params=[IDENTITY, TRANSFORM], ids=["identity", "transform"])
 def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The segmented sample, its meshes and skeletons with a transform."""
     folder = tmp_path / "root"
     shutil.copytree(RESOURCES / "samples" / "neuroglancer" / "segmentation", folder)
     for name in ("mesh", "skeletons"):
@@ -33,7 +32,6 @@ def root(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def volume(root: Path) -> Any:
-    """The data set as cloud-volume opens it."""
     from cloudvolume import CloudVolume
 
     return CloudVolume(f"precomputed://file://{root}", progress=False, cache=False)
@@ -41,7 +39,6 @@ def volume(root: Path) -> Any:
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_meshes_are_those_of_cloud_volume(root: Path, level: int) -> None:
-    """Each level of each segment has the same vertices, in the same order, and the same triangles."""
     peer = volume(root)
     with shardcore.open(root / "mesh") as shard:
         for segment in SEGMENTS:
@@ -52,7 +49,6 @@ def test_meshes_are_those_of_cloud_volume(root: Path, level: int) -> None:
 
 
 def test_skeletons_are_those_of_cloud_volume(root: Path) -> None:
-    """The same vertices, edges and radii."""
     peer = volume(root)
     with shardcore.open(root / "skeletons") as shard:
         for segment in (42, 1001):
@@ -65,7 +61,6 @@ def test_skeletons_are_those_of_cloud_volume(root: Path) -> None:
 
 
 def test_the_sample_is_a_volume_of_cloud_volume() -> None:
-    """Its voxels, at both scales, are the shapes; so every part of the sample is what others read."""
     from tests.samples.shapes import voxels
 
     peer = volume(RESOURCES / "samples" / "neuroglancer" / "segmentation")

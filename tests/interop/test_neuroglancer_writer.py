@@ -22,7 +22,6 @@ pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
 
 def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
-    """All keys that tensorstore lists, each read by itself."""
     import tensorstore as ts
 
     base = {"driver": "file", "path": f"{folder}/"}
@@ -31,7 +30,6 @@ def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
 
 
 def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
-    """All shards, taken apart by cloud-volume."""
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
 
     reader = ShardReader(None, None, ShardingSpecification.from_dict(dict(spec)))
@@ -172,7 +170,6 @@ SEGMENTS = (7, 2**40 + 1, 12)
 
 
 def unsharded_meshes(folder: Path, **more: Any) -> None:
-    """Meshes of one file for each manifest and its fragments, with the info."""
     import DracoPy
     from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 
@@ -201,7 +198,6 @@ def unsharded_meshes(folder: Path, **more: Any) -> None:
 
 
 def meshes_in(root: Path) -> dict[int, Any]:
-    """The meshes in the folder `mesh` of a volume, as cloud-volume reads them."""
     from cloudvolume import CloudVolume
 
     volume = CloudVolume.create_new_info(1, "segmentation", "uint64", "raw", [1, 1, 1], [0, 0, 0], [64] * 3)
@@ -211,7 +207,6 @@ def meshes_in(root: Path) -> dict[int, Any]:
 
 
 def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
-    """Every mesh has the vertices and triangles of another one."""
     for segment in SEGMENTS:
         assert len(found[segment].faces)
         assert np.array_equal(found[segment].vertices, wanted[segment].vertices)
@@ -227,7 +222,6 @@ def test_meshes_are_read(tmp_path: Path) -> None:
 
 
 def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
-    """Converted to shards again, or to another format and back, meshes are where they were for both readers."""
     transform = [8, 0, 0, 256_000, 0, 4, 0, -7, 0, 0, 40, 3]
     unsharded_meshes(tmp_path / "in", transform=transform, lod_scale_multiplier=2.5)
     roots = {name: tmp_path / name / "mesh" for name in ("source", "back", "direct", "resharded")}
@@ -256,7 +250,6 @@ def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
 
 
 def test_the_rule_for_ids_is_cloud_volumes() -> None:
-    """Suggested bits are those that cloud-volume computes, for small sets and large ones."""
     from cloudvolume.datasource.precomputed.sharding import compute_shard_params_for_hashed
 
     dice = random.Random(3)

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.interop("swh.shard")
 
 
 def contents(count: int, seed: int) -> list[bytes]:
-    """Different contents of different lengths, empty ones and repeated bytes among them."""
     dice = random.Random(seed)
     made = {dice.randbytes(dice.choice((0, 1, 8, 100, 5000))) + b"%d" % n * (n > 0) for n in range(count)}
     return sorted(made)
@@ -21,7 +20,6 @@ def contents(count: int, seed: int) -> list[bytes]:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 59, 199, 5000])
 def test_the_reference_reads_what_we_write(tmp_path: Path, count: int) -> None:
-    """Every key is read back by the reference, and its own check finds nothing."""
     from swh.shard import Shard
 
     path = tmp_path / "ours.shard"
@@ -38,7 +36,6 @@ def test_the_reference_reads_what_we_write(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_we_read_what_the_reference_writes_and_deletes(tmp_path: Path, seed: int) -> None:
-    """Random shards of the reference, with random deletions: contents, absences and verification are right."""
     from swh.shard import Shard, ShardCreator
 
     path = tmp_path / "theirs.shard"
@@ -62,7 +59,6 @@ def test_we_read_what_the_reference_writes_and_deletes(tmp_path: Path, seed: int
 
 
 def test_equal_objects_and_seed_give_the_bytes_of_the_reference(tmp_path: Path) -> None:
-    """With the seed that the reference happened to use, our file is its file, byte by byte."""
     from swh.shard import ShardCreator
 
     objects = contents(1000, seed=9)
@@ -82,7 +78,6 @@ def test_equal_objects_and_seed_give_the_bytes_of_the_reference(tmp_path: Path) 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
-    """After the same deletions our file is that of the reference, byte by byte, and it reads the rest."""
     from swh.shard import Shard, ShardCreator
 
     from shardcore.formats.swh.edits import delete

@@ -21,14 +21,12 @@ BOXES = 12
 
 
 def by_cloud_volume(folder: Path) -> Any:
-    """The volume, by cloud-volume; chunks that are not stored are 0."""
     from cloudvolume import CloudVolume
 
     return CloudVolume(f"file://{folder}", fill_missing=True, progress=False, cache=False)
 
 
 def by_tensorstore(folder: Path) -> Any:
-    """The volume, by tensorstore."""
     import tensorstore as ts
 
     store = {"driver": "file", "path": f"{folder}/"}
@@ -36,7 +34,6 @@ def by_tensorstore(folder: Path) -> Any:
 
 
 def read(volume: Any, box: tuple[slice, ...]) -> NDArray[Any]:
-    """A box of either."""
     found = volume[box]
     return np.asarray(found.read().result() if hasattr(found, "read") else found)
 
@@ -45,7 +42,6 @@ def read(volume: Any, box: tuple[slice, ...]) -> NDArray[Any]:
 @pytest.mark.parametrize("form", ["raw", "gzip", "files", "files gz", "labels", "files labels"])
 @pytest.mark.parametrize("seed", range(rounds(2, 1)))
 def test_boxes_are_those_of_the_references(tmp_path: Path, form: str, seed: int) -> None:
-    """Random boxes have the voxels that both references read; tensorstore does not read files that end in .gz."""
     dice = random.Random(seed)
     labels = form.endswith("labels")
     array = sample_array((40, 33, 21), "<u8" if labels else dice.choice(["u1", "<u2", "<f4"]), seed)
@@ -64,7 +60,6 @@ def test_boxes_are_those_of_the_references(tmp_path: Path, form: str, seed: int)
 
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint8", 3), *(("uint16", one) for one in range(1, 5))])
 def test_png_chunks_of_tensorstore_are_read_and_pass(tmp_path: Path, dtype: str, channels: int) -> None:
-    """Whatever it writes as PNG has the same voxels here, and no finding; its 16 bits are kept."""
     import tensorstore as ts
 
     scale = {"size": [20, 9, 5], "encoding": "png", "chunk_size": [8, 8, 4], "resolution": [1, 1, 1]}

@@ -21,7 +21,6 @@ FORMS = ("raw", "gzip", "files", "labels", "files labels")
 
 
 def boxes(shape: tuple[int, ...], count: int, seed: int) -> list[tuple[slice, ...]]:
-    """Random boxes of an array."""
     dice = random.Random(seed)
     ends = [[sorted(dice.sample(range(length + 1), 2)) for length in shape] for _ in range(count)]
     return [tuple(slice(first, last) for first, last in one) for one in ends]

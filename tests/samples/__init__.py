@@ -1,1 +1,1 @@
-"""How the bundled samples are made: `python -m tests.samples` writes `resources/samples` and `samples.json`."""
+"""How the bundled samples are created: `python -m tests.samples` writes `resources/samples`."""

@@ -16,7 +16,7 @@ import shardcore
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
 from shardcore.formats.bloscpack.encode import Recipe
 from shardcore.formats.bloscpack.layout import HEADER_V1, HEADER_V3
-from tests.samples.entry import Entry, Key, flipped
+from tests.samples.damage import flipped
 
 ROWS, COLUMNS = 58, 64
 CHUNK, BLOCK = 10240, 4096
@@ -61,14 +61,12 @@ def _npy(array: npt.NDArray[np.float64]) -> bytes:
     return file.getvalue()
 
 
-def write(folder: Path) -> list[Entry]:
-    """Writes them, and says what they are."""
+def write(folder: Path) -> None:
     folder.mkdir()
     whole = _packed("array.npy", _npy(_terrain()), checksum="crc32", spare=2)
     (folder / "array.blp").write_bytes(whole)
     (folder / "damaged.blp").write_bytes(flipped(whole, _slot(whole, 1), 4))
     (folder / "odd.blp").write_bytes(_version_1())
-    return [_array(), _damaged(), _odd()]
 
 
 def _slot(data: bytes, number: int) -> int:
@@ -84,48 +82,3 @@ def _version_1() -> bytes:
     content = heights[:CHUNK] + random.Random(1).randbytes(CHUNK) + heights[2 * CHUNK :]
     file = _packed("plain", content, checksum="None", offsets=False)
     return HEADER_V1.pack(magic=b"blpk", format_version=1, nchunks=3) + file[HEADER_V3.size :]
-
-
-def _array() -> Entry:
-    return Entry(
-        "bloscpack/array.blp",
-        "bloscpack",
-        "main",
-        "Bloscpack",
-        "58 × 64 numbers: 3 chunks of 3 blocks",
-        "An element becomes a byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
-        Key("[52,21]", "Element, uncompressed byte, chunk 2, block 1."),
-        Key(
-            "@4096",
-            "The first byte of block 1: its 512 elements are stored as eight streams, one for each of their bytes.",
-        ),
-        Key("@29696", "The array has 29,696 bytes, numbered from 0: this one is the first that is not there."),
-    )
-
-
-def _damaged() -> Entry:
-    return Entry(
-        "bloscpack/damaged.blp",
-        "bloscpack",
-        "damaged",
-        "An offset with one bit turned over",
-        "whoever reads from the front never notices",
-        "Slot 1 of the offsets is 16 bytes off: a reader that walks never looks at it, one that jumps is lost.",
-        Key("0", "Chunk 0 and its offset are whole."),
-        Key("1", "Its offset points 16 bytes away from its header; the walk from chunk 0 finds it."),
-        Key("3", "There are three chunks, numbered from 0."),
-    )
-
-
-def _odd() -> Entry:
-    return Entry(
-        "bloscpack/odd.blp",
-        "bloscpack",
-        "odd",
-        "Version 1, and a memcpy",
-        "16 bytes of header, no offsets, no checksums; one chunk is not compressed",
-        "Version 1 knows nothing but the number of chunks; the middle one is noise, and is stored as it is.",
-        Key("0", "Without offsets the first chunk begins right after the header."),
-        Key("1", "A memcpy: no blocks and no streams, only the uncompressed bytes after the 16 bytes of the header."),
-        Key("3", "There are three chunks; no header says how long they are together."),
-    )

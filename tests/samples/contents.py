@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import shardcore
-from tests.samples.entry import Entry, Key
 
 FILES = Path(__file__).parent.parent / "data" / "contents" / "files"
 MONDAY = "2026-01-05T09:30:00+01:00"
@@ -15,21 +14,9 @@ ORDER = (
 )  # fmt: skip
 
 
-def write(folder: Path) -> Entry:
-    """Writes it, and says what it is."""
+def write(folder: Path) -> None:
     with shardcore.create(folder / "contents.des", format="des") as writer:
         for name in ORDER:
             # One of them is compressed: its bytes are in a frame, all others lie in the file as they are.
             codec = "zstd" if name == "README.md" else "none"
             writer.add(name, (FILES / name).read_bytes(), created_at=MONDAY, codec=codec)
-    return Entry(
-        "des/contents.des",
-        "des",
-        "featured",
-        "Files of every kind",
-        "source, picture, table, arrays, tensors, archive",
-        "Eleven files of a harbour: the preview shows each as what it is, and each pixel and line has its bytes.",
-        Key("chart.png", "A picture of 280 × 180 pixels, stored as it is."),
-        Key("README.md", "The one file that is compressed: its text is in a zstd frame."),
-        Key("chart.jpg", "There is a chart, but under another name."),
-    )

@@ -9,7 +9,7 @@ import shardcore
 from shardcore.formats.des.layout import FOOTER
 from shardcore.formats.des.tombstones import tombstone
 from tests.samples import contents
-from tests.samples.entry import Entry, Key, overwritten
+from tests.samples.damage import overwritten
 from tests.samples.words import sentences
 
 MONDAY, TUESDAY = "2026-01-05T09:30:00+01:00", "2026-01-06T16:05:00+01:00"
@@ -37,8 +37,7 @@ def _documents() -> list[tuple[str, bytes, str]]:
     return numbered + texts
 
 
-def write(folder: Path) -> list[Entry]:
-    """Writes them, and says what they are."""
+def write(folder: Path) -> None:
     folder.mkdir()
     archive = folder / "archive"
     archive.mkdir()
@@ -55,7 +54,7 @@ def write(folder: Path) -> list[Entry]:
     whole = (archive / "20260105_2A_0000.des").read_bytes()
     (folder / "damaged" / "20260105_2A_0000.des").write_bytes(whole[: -FOOTER.size])
     _write_odd(folder / "odd")
-    return [_archive(), contents.write(folder), _damaged(), _odd()]
+    contents.write(folder)
 
 
 def _write_odd(folder: Path) -> None:
@@ -71,48 +70,3 @@ def _write_odd(folder: Path) -> None:
             writer.add(uid, content)
     data = path.read_bytes()
     path.write_bytes(overwritten(data, data.rindex(b"554"), b"554", b"298"))
-
-
-def _archive() -> Entry:
-    return Entry(
-        "des/archive",
-        "des",
-        "main",
-        "Data Easy Store",
-        "12 documents in 8 shards, one tombstoned",
-        "The uid is computed into the name of the file that holds it; one number has two parts, one document is a "
-        "BigFile, and one was deleted in a sidecar.",
-        Key("invoice-2026-017", "A uid of letters: the lowest 8 bits of its CRC-32 name the file."),
-        Key(
-            "2090", "Six numbers are 42 modulo 256: the first part is walked to its end, and this one is in the second."
-        ),
-        Key(MISSING, "It routes to 2A like others; the entries of both parts prove that it is not there."),
-    )
-
-
-def _damaged() -> Entry:
-    return Entry(
-        "des/damaged/20260105_2A_0000.des",
-        "des",
-        "damaged",
-        "A shard without its footer",
-        "the last 12 bytes are missing, nothing else",
-        "A download stopped 12 bytes early: all payloads and entries are there, but nothing says where entries begin.",
-        Key("42", "Its entry and its payload are whole, and yet a reader that begins at the footer finds nothing."),
-        Key("0042", "Two uids of the same number: its LZ4 frame says by itself where it begins."),
-        Key(MISSING, "Absent before the damage, too: without an index that cannot be told."),
-    )
-
-
-def _odd() -> Entry:
-    return Entry(
-        "des/odd/20251128_2A_0000.des",
-        "des",
-        "odd",
-        "Version 1, and a uid twice",
-        "entries without flags and metadata; the last of equal uids counts",
-        "Version 1 under the magic DES2, and a uid that is there twice: readers serve the last and say nothing.",
-        Key("42", "Entries of version 1 have neither flags nor metadata."),
-        Key("298", "There twice: the last entry wins, the first payload is never served."),
-        Key("554", "Its entry was overwritten by that of another uid."),
-    )

@@ -15,7 +15,7 @@ from shardcore.formats.mdb.file_columns import FileChunks, FileCollector
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import FILE_LOOKUP
 from shardcore.formats.mdb.serialize import FULL, UPLOAD, FooterValues, Recipes, build
-from tests.samples.entry import Entry, Key, flipped
+from tests.samples.damage import flipped
 from tests.samples.words import sentences, wave
 
 CREATED = 1_767_600_000
@@ -121,8 +121,7 @@ def _contents() -> tuple[dict[str, list[bytes]], dict[str, list[bytes]]]:
     return first, later
 
 
-def write(folder: Path) -> list[Entry]:
-    """Writes them, and says what they are."""
+def write(folder: Path) -> None:
     folder.mkdir()
     cache = folder / "cache"
     cache.mkdir()
@@ -136,10 +135,7 @@ def write(folder: Path) -> list[Entry]:
     for name, data in zip(names, (older, newer), strict=True):
         (cache / name).write_bytes(data)
     store.write(cache / "xorbs")
-    keys = {name: _file_key(file) for name, file in (first | later).items()}
-    shared = to_text(chunk_hash(first["report-1.txt"][0]))
-    entries = [_cache(keys, shared), _single(names[0], keys, shared)]
-    return [*entries, *_small(folder)]
+    _small(folder)
 
 
 def _file_key(file: Sequence[bytes]) -> str:
@@ -149,12 +145,7 @@ def _file_key(file: Sequence[bytes]) -> str:
     return to_text(found.hash)
 
 
-def _absent(text: str) -> str:
-    """The key of a file that nobody stored."""
-    return _file_key([text.encode()])
-
-
-def _small(folder: Path) -> list[Entry]:
+def _small(folder: Path) -> None:
     """Shards of a few hundred bytes of content: lines as chunks, which no cutter would make that short."""
     lines = [line + b"\n" for line in sentences(5, 600).splitlines()]
     files = {
@@ -164,13 +155,11 @@ def _small(folder: Path) -> list[Entry]:
         "fourth": lines[5:8],
         "fifth": [lines[0], *lines[6:9]],
     }
-    keys = {name: _file_key(file) for name, file in files.items()}
-    line, unique = to_text(chunk_hash(lines[0])), to_text(chunk_hash(lines[4]))
     store = _Store()
     recipes = store.shard(files)
     full = build(recipes, FULL, FooterValues(created=CREATED))
     for name, data in {
-        "damaged": _with_lost_file(full, keys["third"]),
+        "damaged": _with_lost_file(full, _file_key(files["third"])),
         "odd": build(recipes, FULL, FooterValues(KEY, CREATED, CREATED + 86_400)),
         "no-footer": build(recipes, UPLOAD, FooterValues()),
     }.items():
@@ -178,12 +167,6 @@ def _small(folder: Path) -> list[Entry]:
         # The name is that of the whole shard: the digest of the damaged one is another.
         (folder / name / shard_name([full if name == "damaged" else data])).write_bytes(data)
         store.write(folder / name / "xorbs")
-    here = {name: f"mdb/{name}/{next((folder / name).glob('*.mdb')).name}" for name in ("damaged", "odd", "no-footer")}
-    return [
-        _damaged(here["damaged"], keys, line),
-        _keyed(here["odd"], line, unique),
-        _no_footer(here["no-footer"], keys, line),
-    ]
 
 
 def _with_lost_file(data: bytes, text: str) -> bytes:
@@ -194,79 +177,3 @@ def _with_lost_file(data: bytes, text: str) -> bytes:
     rows = FILE_LOOKUP.read(data, start, count)
     place = [f"{int(row):016x}" for row in rows[rows.dtype.names[0]]].index(text[:16])
     return flipped(data, start + place * FILE_LOOKUP.size, 0)
-
-
-def _cache(keys: Mapping[str, str], shared: str) -> Entry:
-    return Entry(
-        "mdb/cache",
-        "mdb",
-        "main",
-        "Xet MDB shard",
-        "8 files in two shards that share chunks",
-        "Versions of a report and of numbers share chunks within a shard and across both, so they are stored once.",
-        Key(keys["report-1.txt"], "Three chunks of one xorb, side by side: one segment."),
-        Key(keys["report-3.txt"], "Four segments in two xorbs: three of its four chunks were there before."),
-        Key(_absent("nobody stored this"), "Both shards are asked, and no table has the first 16 digits of this hash."),
-    )
-
-
-def _single(name: str, keys: Mapping[str, str], shared: str) -> Entry:
-    return Entry(
-        f"mdb/cache/{name}",
-        "mdb",
-        "further",
-        "One shard of the cache",
-        "four files, one xorb, seven chunks",
-        "Header, two sections of records, three tables and a footer: all that a shard has, in 2 KB.",
-        Key(keys["report-2.txt"], "Three segments of one chunk each, not in the order of the xorb."),
-        Key(f"chunk:{shared}", "The first chunk of two reports: stored once, listed once in the table of chunks."),
-        Key(
-            keys["report-3.txt"],
-            "A file of the other shard: this one does not list it, though it has three of its chunks.",
-        ),
-    )
-
-
-def _damaged(path: str, keys: Mapping[str, str], line: str) -> Entry:
-    return Entry(
-        path,
-        "mdb",
-        "damaged",
-        "One bit of the file table",
-        "a file that is listed, and that lookups miss",
-        "One bit of a table key is turned over: whoever searches the table misses a file that stands in the section.",
-        Key(keys["first"], "Its entry in the table is whole."),
-        Key(keys["third"], "The table key of this file ends with another digit: the search goes past it."),
-        Key(
-            _absent("nobody stored this either"),
-            "Absent, and rightly so: compare it with the file that is only missed.",
-        ),
-    )
-
-
-def _keyed(path: str, line: str, unique: str) -> Entry:
-    return Entry(
-        path,
-        "mdb",
-        "odd",
-        "Chunk hashes under an HMAC key",
-        "whoever has a chunk finds it; nobody reads hashes out of the shard",
-        "Every chunk hash is stored under the key of the footer, and the shard expired long ago: both are legal.",
-        Key(f"chunk:{unique}", "The plain hash is put under the key first, and then looked up."),
-        Key(f"chunk:{line}", "The first line of four files, once in the table."),
-        Key(f"chunk:{to_text(chunk_hash(b'never stored'))}", "Under the key, too, it is in no table."),
-    )
-
-
-def _no_footer(path: str, keys: Mapping[str, str], line: str) -> Entry:
-    return Entry(
-        path,
-        "mdb",
-        "further",
-        "As it is uploaded: no footer",
-        "the two sections, and neither tables nor footer",
-        "The form that travels: footer_size is 0, and a reader walks both sections before it can find anything.",
-        Key(keys["first"], "Without a table the records are walked."),
-        Key(f"chunk:{line}", "A chunk of four files."),
-        Key(_absent("nobody stored this either"), "The walk reaches the end mark, and has not met it."),
-    )

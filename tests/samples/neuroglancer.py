@@ -11,7 +11,7 @@ import numpy as np
 
 import shardcore
 from shardcore.formats.neuroglancer.morton import encode
-from tests.samples.entry import Entry, Key, overwritten
+from tests.samples.damage import overwritten
 from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
 from tests.samples.shapes import SIZE as EDGE
 from tests.samples.words import sentences
@@ -37,18 +37,10 @@ def _sharding(preshift: int, how: str, minishard: int, shard: int, index: str = 
     }
 
 
-def write(folder: Path) -> list[Entry]:
-    """Writes them, and says what they are."""
+def write(folder: Path) -> None:
     folder.mkdir()
-    return [
-        _worked(folder / "worked"),
-        _hashed(folder / "hashed"),
-        _meshes(folder / "mesh"),
-        _volume(folder / "volume"),
-        *_segmentation(folder / "segmentation"),
-        _damaged(folder / "damaged"),
-        _odd(folder / "odd"),
-    ]
+    for name, make in _SETS.items():
+        make(folder / name)
 
 
 def _write(folder: Path, info: Any, sharding: Any, values: dict[int, bytes]) -> None:
@@ -64,20 +56,9 @@ def _write_words(folder: Path, sharding: Any, values: dict[int, bytes]) -> None:
     (folder / "info").write_text(json.dumps(sharding))
 
 
-def _worked(folder: Path) -> Entry:
+def _worked(folder: Path) -> None:
     values = {1: b"one", 3: b"three", 9: b"nine", 12: b"twelve"}
     _write_words(folder, _sharding(1, "identity", 1, 1), values)
-    return Entry(
-        "neuroglancer/worked",
-        "neuroglancer",
-        "main",
-        "Neuroglancer precomputed",
-        "4 keys in 2 shards, small enough to follow by hand",
-        "Four short words under four keys, one bit dropped, one for the minishard, one for the shard: done by hand.",
-        Key("12", "12 is 1100b: the lowest bit is dropped, minishard 0, shard 1."),
-        Key("9", "1 and 9 share minishard 0 of shard 0: the second key is the sum of two differences."),
-        Key("5", "5 is 101b: minishard 0 of shard 1, which has one key, and that is 12."),
-    )
 
 
 def _skeleton(key: int) -> bytes:
@@ -89,24 +70,13 @@ def _skeleton(key: int) -> bytes:
     return struct.pack("<II", count, count - 1) + places.astype("<f4").tobytes() + edges.astype("<u4").tobytes()
 
 
-def _hashed(folder: Path) -> Entry:
+def _hashed(folder: Path) -> None:
     keys = [100 + 4 * group + rest for group in range(16) for rest in (0, 1, 3)]
     sharding = _sharding(2, "murmurhash3_x86_128", 2, 1, "gzip")
     _write(folder, SKELETONS, sharding, {key: _skeleton(key) for key in keys})
-    return Entry(
-        "neuroglancer/hashed",
-        "neuroglancer",
-        "further",
-        "Skeletons, hashed",
-        "48 skeletons in two shards: MurmurHash3 after two dropped bits",
-        "Neighbours lose their lowest two bits and hash alike, so they share a minishard; hashing spreads the groups.",
-        Key("132", "Two bits are dropped, the rest is hashed, and the hash gives minishard and shard."),
-        Key("101", "100, 101 and 103 are one number after the shift: they stand side by side in one minishard."),
-        Key("102", "It leads to the same minishard as 101 and 103, and is not in the list there."),
-    )
 
 
-def _meshes(folder: Path) -> Entry:
+def _meshes(folder: Path) -> None:
     folder.mkdir()
     with shardcore.open(MESHES) as shard:
         shard.load_index()
@@ -123,18 +93,6 @@ def _meshes(folder: Path) -> Entry:
             for number, key in enumerate(chosen):
                 manifest, fragments = mesh_value(Ball((30, 24 + 3 * number, 30), 8 + 2 * number), MESH_DETAIL)
                 writer.add(key, manifest, parts={"fragments": fragments})
-    typical, crowded, *_ = chosen
-    return Entry(
-        "neuroglancer/mesh",
-        "neuroglancer",
-        "further",
-        "Meshes",
-        "six meshes: manifests, and fragments that no index lists",
-        "The index lists manifests only; the fragments lie in front of each, and copying the values alone loses them.",
-        Key(typical, "The value is the manifest; it says how many bytes in front of it are fragments."),
-        Key(crowded, "Its minishard has more meshes: the difference of offsets jumps over the fragments between them."),
-        Key("5", "No minishard has it."),
-    )
 
 
 GRID, STEP = (5, 4, 2), 8
@@ -142,7 +100,7 @@ SIZE = (38, 30, 14)
 """Voxels: the chunks at the end of each axis are cut."""
 
 
-def _volume(folder: Path) -> Entry:
+def _volume(folder: Path) -> None:
     x, y, z = np.mgrid[0 : SIZE[0], 0 : SIZE[1], 0 : SIZE[2]]
     ball = 250 - 16 * np.sqrt((x - 16) ** 2 + (y - 13) ** 2 + (2 * (z - 6)) ** 2)
     voxels = np.clip(ball, 0, 250).astype(np.uint8)
@@ -170,20 +128,6 @@ def _volume(folder: Path) -> Entry:
             # What is all fill value is not stored.
             if part.any():
                 writer.add(str(encode(cell, GRID)), part.tobytes(order="F"))
-    return Entry(
-        "neuroglancer/volume",
-        "neuroglancer",
-        "further",
-        "A volume",
-        "38 × 30 × 14 voxels in chunks of 8 × 8 × 8",
-        "Keys are places: the bits of x, y and z of a chunk, dealt out in turn; dark chunks are not stored at all.",
-        Key(str(encode((3, 0, 1), GRID)), "Chunk 3, 0, 1: the bits of three numbers in turn make the key."),
-        Key(
-            str(encode((1, 0, 0), GRID)),
-            "Its neighbour 0, 0, 0 differs in the dropped bit alone: both share a minishard.",
-        ),
-        Key(str(encode((4, 3, 0), GRID)), "A corner in which all voxels are 0: the chunk was never written."),
-    )
 
 
 SEGMENTS: dict[int, Any] = {
@@ -211,7 +155,7 @@ PIECE = 32
 IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
 
 
-def _segmentation(folder: Path) -> list[Entry]:
+def _segmentation(folder: Path) -> None:
     """A segmentation of two scales, with meshes of two levels and skeletons."""
     folder.mkdir()
     scales = [_segmentation_scale(folder, step) for step in (1, 2)]
@@ -237,7 +181,6 @@ def _segmentation(folder: Path) -> list[Entry]:
         1001: skeleton_value(*tree.path(3.0)),
     }
     _write(folder / "skeletons", info, _sharding(0, "murmurhash3_x86_128", 1, 0), values)
-    return [_voxels_entry(), _meshes_entry(), _skeletons_entry()]
 
 
 def _segmentation_info(scales: list[Any]) -> dict[str, Any]:
@@ -279,49 +222,7 @@ def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
     return scale
 
 
-def _voxels_entry() -> Entry:
-    return Entry(
-        "neuroglancer/segmentation/16_16_16",
-        "neuroglancer",
-        "further",
-        "A segmentation",
-        "64 × 64 × 64 voxels, four segments; its meshes and skeletons lie beside it",
-        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 have a table, and few bits per voxel.",
-        Key("7", "The last chunk: most of the branching segment 1001 is in it."),
-        Key("1", "It differs from chunk 0 in the dropped bit: both share a minishard."),
-        Key("8", "There are 8 chunks, from 0 to 7."),
-    )
-
-
-def _meshes_entry() -> Entry:
-    return Entry(
-        "neuroglancer/segmentation/mesh",
-        "neuroglancer",
-        "featured",
-        "Meshes of a segmentation",
-        "four meshes of two levels of detail",
-        "Turn a mesh in the preview: each fragment is a Draco stream in front of the manifest that the index lists.",
-        Key("1001", "A branching tube: its manifest, and the fragments of two levels in front of it."),
-        Key(str(2**53 + 1), "A number that is not a float: rounded, it would be another segment."),
-        Key("8", "No segment has this number."),
-    )
-
-
-def _skeletons_entry() -> Entry:
-    return Entry(
-        "neuroglancer/segmentation/skeletons",
-        "neuroglancer",
-        "further",
-        "Skeletons of a segmentation",
-        "two skeletons with the radius of each vertex",
-        "Vertices, then edges, then a radius for each vertex: point at one in the preview to see its 12 bytes.",
-        Key("1001", "The middle lines of the branching tube."),
-        Key("42", "The middle line of the ring: as many edges as vertices."),
-        Key("7", "A ball has no skeleton here."),
-    )
-
-
-def _damaged(folder: Path) -> Entry:
+def _damaged(folder: Path) -> None:
     values = {key: sentences(key, 30).splitlines()[0] for key in range(20, 44, 2)}
     _write_words(folder, _sharding(1, "identity", 1, 0), values)
     path = folder / "0.shard"
@@ -331,20 +232,9 @@ def _damaged(folder: Path) -> Entry:
     # The second row has one gap for each key; the gap before the second value becomes 1.
     at = base + start + 8 * count + 8
     path.write_bytes(overwritten(data, at, b"\x00", b"\x01"))
-    return Entry(
-        "neuroglancer/damaged",
-        "neuroglancer",
-        "damaged",
-        "One bit of a minishard index",
-        "values that begin one byte too late",
-        "One gap is 1 instead of 0: minishard 0 serves all values but the first one byte late, and no reader notices.",
-        Key("22", "Minishard 1 is whole."),
-        Key("28", "Its place is a sum of gaps, and one before it is wrong: the first letter is missing."),
-        Key("21", "An odd number with the same minishard as 20, but not in its list."),
-    )
 
 
-def _odd(folder: Path) -> Entry:
+def _odd(folder: Path) -> None:
     values = {1: b"first", 2: b"second", 9: b"ninth", 10: b"tenth"}
     _write_words(folder, _sharding(0, "identity", 1, 0), values)
     path = folder / "0.shard"
@@ -353,14 +243,14 @@ def _odd(folder: Path) -> Entry:
     # Minishard 1 has the keys 1 and 9; a difference of 0 instead of 8 makes the second one 1 again.
     data = overwritten(data, 32 + start + 8, b"\x08", b"\x00")
     path.write_bytes(data + b"left over by a longer file")
-    return Entry(
-        "neuroglancer/odd",
-        "neuroglancer",
-        "odd",
-        "A key twice, and bytes after the end",
-        "which of two values is served depends on the reader",
-        "Key 1 stands there twice, as a difference of 0; and nothing refers to the last 26 bytes.",
-        Key("2", "Minishard 0 has two keys, 2 and 10."),
-        Key("1", "There twice: tensorstore serves the first, cloud-volume the last when it takes a whole shard apart."),
-        Key("9", "It was there before its difference became 0."),
-    )
+
+
+_SETS = {
+    "worked": _worked,
+    "hashed": _hashed,
+    "mesh": _meshes,
+    "volume": _volume,
+    "segmentation": _segmentation,
+    "damaged": _damaged,
+    "odd": _odd,
+}

@@ -20,8 +20,6 @@ VOXEL = 16.0
 BITS = 10
 CELL = SIZE * VOXEL / 2
 """Edge of a cell of the finest level."""
-WHOLE = SIZE * VOXEL
-
 Points = NDArray[np.float64]
 Faces = NDArray[np.int64]
 

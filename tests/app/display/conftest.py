@@ -9,5 +9,4 @@ import pytest
 
 @pytest.fixture
 def errors_of(tmp_path: Path) -> Path:
-    """What the program says aside."""
     return tmp_path / "errors.txt"

@@ -17,13 +17,11 @@ from shardscope.views.objects.drag_out import DragOut
 
 
 def say(**facts: Any) -> None:
-    """Prints one line."""
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
 
 
 def tell_rows(window: MainWindow, timer: QTimer) -> None:
-    """Prints the places of the rows on the screen, once all of them are known."""
     table = window.objects.table
     model = table.objects
     indexes = [model.index(row, 1) for row in range(model.rowCount())]
@@ -41,7 +39,6 @@ def tell_rows(window: MainWindow, timer: QTimer) -> None:
 
 
 def watch(drag: DragOut) -> None:
-    """Prints when a drag begins and ends."""
     run = drag.run_drag
 
     def told(mime: QMimeData, pixmap: QPixmap) -> None:
@@ -53,7 +50,6 @@ def watch(drag: DragOut) -> None:
 
 
 def main() -> int:
-    """Opens `SHARD` with the settings of `SETTINGS`, at `X Y WIDTH HEIGHT`."""
     application = QApplication(sys.argv[:1])
     window = MainWindow(Settings(Path(sys.argv[2])))
     window.setGeometry(QRect(*(int(number) for number in sys.argv[3:7])))

@@ -14,28 +14,23 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 
 def say(**facts: Any) -> None:
-    """Prints one line."""
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
 
 
 class Target(QLabel):
-    """Accepts copies of files only; never moves."""
-
     def __init__(self, place: QRect) -> None:
         super().__init__("A folder of another program", alignment=Qt.AlignmentFlag.AlignCenter)
         self.setAcceptDrops(True)
         self.setGeometry(place)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes addresses of files."""
         if event.mimeData().hasUrls():
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
         say(event="enter", formats=event.mimeData().formats(), actions=event.possibleActions().value)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Reads the files at once, as the drop happens."""
         files = []
         for url in event.mimeData().urls():
             path = Path(url.toLocalFile())
@@ -48,7 +43,6 @@ class Target(QLabel):
 
 
 def main() -> int:
-    """Shows the window at `X Y WIDTH HEIGHT`."""
     application = QApplication(sys.argv[:1])
     target = Target(QRect(*(int(number) for number in sys.argv[1:5])))
     target.show()

@@ -22,7 +22,6 @@ from shardscope.__main__ import main
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.drop_targets import DropPlace
 from shardscope.shell.main_window import MainWindow
-from shardscope.views.trace.panel import TracePanel
 from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
 KEY = 1
@@ -33,13 +32,11 @@ FAST = 90
 
 
 def window() -> MainWindow | None:
-    """The window, once there is one."""
     found = [widget for widget in QApplication.topLevelWidgets() if isinstance(widget, MainWindow)]
     return found[0] if found and found[0].isVisible() else None
 
 
 def state() -> dict[str, Any]:
-    """What the window shows."""
     shown = window()
     if shown is None:
         return {"title": ""}
@@ -51,26 +48,20 @@ def state() -> dict[str, Any]:
         "title": shown.windowTitle().replace("[*]", ""),
         "focus": focus.objectName() if focus is not None else "",
         "sheet": sheet.objectName() if sheet is not None and sheet.isVisible() else "",
-        "icons": sheet is not None and any(not one.icon().isNull() for one in sheet.findChildren(QAbstractButton)),
         "active": QApplication.activeWindow() is not None,
         "dark": shown.palette().window().color().lightnessF() < 0.5,
-        "address": shown.hex.address.field.text(),
-        "places": len(shown.drop_places.places) if shown.drop_places.isVisible() else 0,
         "span": [span.start, span.stop] if span is not None else None,
         "row": session.selection.row,
         "rows": shown.objects.table.model().rowCount(),
         "status": shown.objects.status.text(),
-        "sections": len(session.shard.sections) if session.shard is not None else 0,
         "first_byte": shown.hex.view.state.visible_bytes[0],
         "outcome": walk.trace.outcome if walk.trace is not None else "",
         "looked_up": walk.key,
-        "trace_in_front": shown.panels.panel(TracePanel).isVisible(),
         "search": shown.hex.search.status.text(),
         "results": "\n".join(notice.toolTip() for notice in shown.notices.all),
         "sandbox": sandbox.on,
         "changes": [change.what for change in sandbox.changes],
         "compared": sandbox.impact is not None,
-        "news": shown.breaking.panel.news.text,
         "solved": player.solved,
         "busy": bool(shown.jobs.open_jobs),
         **_lesson(shown),
@@ -79,7 +70,6 @@ def state() -> dict[str, Any]:
 
 
 def _lesson(shown: MainWindow) -> dict[str, Any]:
-    """Where a lesson is, and what answers its question."""
     panel = shown.panels.panel(LessonPanel)
     player = panel.player
     question = player.stage.question if player.stage is not None else None
@@ -97,7 +87,6 @@ def _lesson(shown: MainWindow) -> dict[str, Any]:
 
 
 def where(part: str) -> dict[str, Any]:
-    """The middle of a part on the screen; nothing while it cannot be seen."""
     shown = window()
     if shown is None:
         return {}
@@ -135,13 +124,10 @@ def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:
 
 
 def picture(path: str) -> dict[str, Any]:
-    """Saves what is on the screen."""
     return {"saved": QApplication.primaryScreen().grabWindow(0).save(path, "PNG", FAST)}
 
 
 class Peephole(QObject):
-    """Answers, on the thread of the window, what was read on another."""
-
     asked = Signal(str)
 
     def __init__(self) -> None:
@@ -161,7 +147,6 @@ class Peephole(QObject):
 
 
 def watched(arguments: list[str]) -> int:
-    """Runs the command, with a peephole."""
     peephole = Peephole()
     code = main(arguments)
     peephole.asked.disconnect()

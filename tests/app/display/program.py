@@ -19,8 +19,6 @@ ROOT = Path(__file__).parents[3]
 
 
 class Program:
-    """A running program that prints lines of JSON."""
-
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.seen: list[dict[str, Any]] = []
@@ -33,7 +31,6 @@ class Program:
             self._lines.put(line)
 
     def wait(self, event: str, seconds: float) -> dict[str, Any] | None:
-        """The next line about `event`; None when none comes in time."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             try:
@@ -47,14 +44,12 @@ class Program:
         return None
 
     def expect(self, event: str, seconds: float = 20) -> dict[str, Any]:
-        """The same; fails with what the program said instead."""
         line = self.wait(event, seconds)
         if line is None:
             pytest.fail(f"no {event!r} in {seconds} s; seen: {self.seen}; exit code {self.process.poll()}")
         return line
 
     def tell(self, line: str) -> None:
-        """Writes a line to the program."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -64,14 +59,6 @@ class Program:
 def running(
     script: Path, arguments: Sequence[object], environment: dict[str, str], errors: IO[str] | None = None
 ) -> Iterator[Program]:
-    """Runs a script of this folder in a display, and ends it.
-
-    Args:
-        script: What to run.
-        arguments: What it is given.
-        environment: Its display, and where its settings and temporary files are.
-        errors: Takes what it writes to standard error; that of the tests otherwise.
-    """
     module = ".".join(script.relative_to(ROOT).with_suffix("").parts)
     command = [sys.executable, "-m", module, *(str(argument) for argument in arguments)]
     pipe = subprocess.PIPE
@@ -85,19 +72,15 @@ def running(
 
 
 class Mouse:
-    """The pointer of a display."""
-
     def __init__(self, environment: dict[str, str]) -> None:
         self._environment = environment
         self.place = (0, 0)
 
     def do(self, *words: object) -> None:
-        """Runs xdotool with these words."""
         command = ["xdotool", *(str(word) for word in words)]
         subprocess.run(command, env=self._environment, check=True, timeout=10)
 
     def go(self, x: int, y: int, steps: int = 1) -> None:
-        """Moves there in steps, as a hand does."""
         from_x, from_y = self.place
         for step in range(1, steps + 1):
             share = step / steps
@@ -105,14 +88,11 @@ class Mouse:
         self.place = (x, y)
 
     def click(self, x: int, y: int) -> None:
-        """Goes there and clicks."""
         self.go(x, y)
         self.do("click", 1)
 
     def down(self) -> None:
-        """Presses the left button."""
         self.do("mousedown", 1)
 
     def up(self) -> None:
-        """Lets the left button go."""
         self.do("mouseup", 1)

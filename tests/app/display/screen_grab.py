@@ -8,7 +8,6 @@ from PySide6.QtGui import QGuiApplication
 
 
 def main() -> int:
-    """Grabs the whole screen of the display."""
     application = QGuiApplication(sys.argv[:1])
     return 0 if application.primaryScreen().grabWindow(0).save(sys.argv[1]) else 1
 

@@ -16,24 +16,19 @@ from tests.app.display.drop_target import Target, say
 
 
 class Shelf(Target):
-    """Takes drops as any program, and gives one file."""
-
     def __init__(self, place: QRect) -> None:
         super().__init__(place)
         self.path = ""
         self._pressed = False
 
     def offer(self, path: str) -> None:
-        """Another file lies on the shelf."""
         self.path = path
         say(event="offered")
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """The drag may begin."""
         self._pressed = True
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """The drag begins."""
         if not self._pressed:
             return
         self._pressed = False
@@ -46,18 +41,14 @@ class Shelf(Target):
 
 
 class Lines(QObject):
-    """The lines of standard input, on the thread of the window."""
-
     came = Signal(str)
 
     def read(self) -> None:
-        """Until there are no more."""
         for line in sys.stdin:
             self.came.emit(line.rstrip("\n"))
 
 
 def main() -> int:
-    """Shows the window."""
     application = QApplication(sys.argv[:1])
     shelf = Shelf(QRect(*(int(number) for number in sys.argv[1:5])))
     lines = Lines()

@@ -23,21 +23,17 @@ TRIES = 3
 
 @dataclass
 class Stage:
-    """Two windows side by side, and a mouse."""
-
     source: Program
     target: Program
     mouse: Mouse
     rows: dict[str, tuple[int, int]]
 
     def click(self, key: str) -> None:
-        """Clicks the row of a key."""
         self.mouse.go(*self.rows[key])
         self.mouse.down()
         self.mouse.up()
 
     def drag(self, key: str) -> dict[str, Any]:
-        """Drags the row of a key onto the target; what the target received."""
         for _ in range(TRIES):
             x, y = self.rows[key]
             self.mouse.go(x, y)
@@ -60,7 +56,6 @@ class Stage:
 
 @pytest.fixture
 def stage(x_display: dict[str, str], data: Path, tmp_path: Path) -> Iterator[Stage]:
-    """The window on the small sample, and a second process that takes drops."""
     environment = {**x_display, "TMPDIR": str(tmp_path)}
     arguments = (data / "swh/small.shard", tmp_path / "settings.json", *WINDOW)
     with ExitStack() as stack:

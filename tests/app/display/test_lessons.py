@@ -21,14 +21,12 @@ LESSONS = [lesson for lesson in lessons() if lesson.name.endswith("-2-find-a-key
 
 @pytest.fixture(params=sampled(LESSONS, rounds(3, 1), full=False), ids=lambda lesson: lesson.format)
 def lesson(request: pytest.FixtureRequest) -> Lesson:
-    """*Find a key by hand*, of one format."""
     found: Lesson = request.param
     return found
 
 
 @pytest.fixture
 def person(x_display: dict[str, str], lesson: Lesson, tmp_path: Path) -> Iterator[Person]:
-    """Somebody before the window of the command, nothing open."""
     environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
     pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"lesson-{lesson.format}"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -45,7 +43,6 @@ def person(x_display: dict[str, str], lesson: Lesson, tmp_path: Path) -> Iterato
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Path) -> None:
-    """From the welcome card by the mouse to the end; then from the menu by keys. Fresh files are gone in the end."""
     person.look("welcome")
     person.click(f"learn-{lesson.format}")
     at(person, 0)
@@ -80,7 +77,6 @@ def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Pa
 
 
 def tab_to(person: Person, name: str) -> None:
-    """Presses Tab until something has the keyboard."""
     for _ in range(80):
         if person.ask("state")["focus"] == name:
             return
@@ -89,12 +85,10 @@ def tab_to(person: Person, name: str) -> None:
 
 
 def at(person: Person, number: int) -> State:
-    """Waits until a step is there."""
     return person.until(lambda state: state["lesson_step"] == number and state["staged"], f"step {number}")
 
 
 def by_mouse(person: Person, lesson: Lesson, number: int) -> None:
-    """Looks at a step, answers a choice wrong and then right, has other answers shown, and goes on."""
     state = at(person, number)
     person.look(f"step-{number}")
     if state["asks"]:
@@ -114,7 +108,6 @@ def by_mouse(person: Person, lesson: Lesson, number: int) -> None:
 
 
 def by_keys(person: Person, lesson: Lesson, number: int) -> None:
-    """Types what is a number or a text, has the rest shown, and goes on; the mouse is not touched."""
     state = at(person, number)
     if state["asks"] and state["typed"]:
         person.until(lambda state: state["focus"] == "lessonAnswer", "the field")

@@ -26,14 +26,12 @@ BYTE, BIT = 40, 3
 
 @pytest.fixture(params=sampled(list(missions()), rounds(3, 1), full=False), ids=lambda one: one.format)
 def mission(request: pytest.FixtureRequest) -> Lesson:
-    """One of the missions."""
     found: Lesson = request.param
     return found
 
 
 @pytest.fixture
 def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
-    """Somebody before the window with a copy of the damaged sample."""
     sample = resources.resources() / "samples" / mission.sample
     copy = tmp_path / sample.name
     copy.write_bytes(sample.read_bytes())
@@ -56,7 +54,6 @@ def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of
 def test_a_person_finishes_a_mission_and_breaks_a_file(
     person: Person, mission: Lesson, tmp_path: Path, errors_of: Path
 ) -> None:
-    """Hints and solutions lead to the end; flip, cut, undo, redo, start over and a copy; then it is left."""
     finish(person, mission)
     break_it(person, tmp_path / "copy.bin")
     assert person.program.process.wait(30) == 0
@@ -64,7 +61,6 @@ def test_a_person_finishes_a_mission_and_breaks_a_file(
 
 
 def finish(person: Person, mission: Lesson) -> None:
-    """Begins by keys, walks by the mouse."""
     number = [one.name for one in missions()].index(mission.name)
     person.take_keyboard()
     person.press("ctrl+alt+m")
@@ -89,7 +85,6 @@ def finish(person: Person, mission: Lesson) -> None:
 
 
 def break_it(person: Person, copy: Path) -> None:
-    """Every change once, by the mouse or by its keys."""
     person.take_keyboard()
     person.press("ctrl+alt+b")
     person.until(lambda state: state["sandbox"] and state["compared"], "the sandbox")
@@ -127,5 +122,4 @@ def break_it(person: Person, copy: Path) -> None:
 
 
 def done(person: Person, count: int) -> dict[str, object]:
-    """Waits for so many changes, and for what they do."""
     return person.until(lambda state: len(state["changes"]) == count and state["compared"], f"{count} changes")

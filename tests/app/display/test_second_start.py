@@ -21,14 +21,12 @@ pytestmark = pytest.mark.display("xdotool")
 
 @pytest.fixture
 def environment(x_display: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """A display, with settings and sockets of the test alone."""
     clean = {name: value for name, value in x_display.items() if name != "XDG_RUNTIME_DIR"}
     return {**clean, "XDG_CONFIG_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
 
 
 @pytest.fixture
 def start(environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts the command; what still runs at the end is ended."""
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(*arguments: object) -> subprocess.Popen[bytes]:
@@ -43,7 +41,6 @@ def start(environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Pope
 
 
 def titles(environment: dict[str, str]) -> list[str]:
-    """The titles of all windows of the program."""
     find = ["xdotool", "search", "--onlyvisible", "--name", "Shardscope$"]
     found = subprocess.run(find, env=environment, capture_output=True, text=True, check=False).stdout.split()
     name = [["xdotool", "getwindowname", number] for number in found]
@@ -51,14 +48,12 @@ def titles(environment: dict[str, str]) -> list[str]:
 
 
 def until(so: Callable[[], bool]) -> None:
-    """Waits until something is so."""
     deadline = time.monotonic() + SECONDS
     while not so():
         assert time.monotonic() < deadline, "it did not come to that"
 
 
 def shows(environment: dict[str, str], *names: str) -> Callable[[], bool]:
-    """Whether the windows show these files."""
     return lambda: sorted(title.split(" — ")[0] for title in titles(environment)) == sorted(names)
 
 
@@ -66,10 +61,6 @@ def shows(environment: dict[str, str], *names: str) -> Callable[[], bool]:
 def test_a_second_start_opens_a_tab(
     start: Callable[..., subprocess.Popen[bytes]], environment: dict[str, str], data: Path, tmp_path: Path
 ) -> None:
-    """The second start ends at once with 0 and the running window shows its file; `--new-window` opens another.
-
-    A window that was killed leaves a socket; the next start opens a window, and is the one that is asked then.
-    """
     folder = data / "swh"
     first = start(folder / "small.shard")
     until(shows(environment, "small.shard"))

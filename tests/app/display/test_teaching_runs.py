@@ -1,4 +1,4 @@
-"""Every format studied by a person, in a real X display: three by the mouse, three by the keyboard alone."""
+"""A sample studied by the mouse, in a real X display: its lookup, a drawing, and the references to a byte."""
 
 from __future__ import annotations
 
@@ -12,29 +12,20 @@ import pytest
 from shardcore.teaching import resources
 from shardcore.teaching.resources import Sample
 from shardcore.testing import sampled
-from tests.app.display.person import Person
+from tests.app.display.person import Person, State
 from tests.app.display.program import running
-from tests.app.display.teaching_by_keys import by_keys
-from tests.app.display.teaching_by_mouse import by_mouse
 
 HERE = Path(__file__).parent
-DARK = ("mdb", "bloscpack", "neuroglancer")
-"""Formats that are tried in the dark theme; the others in the light one."""
-
-BY_MOUSE, BY_KEYS = resources.main_samples()[::2], resources.main_samples()[1::2]
-"""Mouse and keys share one window over one session: a format each is enough."""
 
 
 @pytest.fixture
 def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
-    """Somebody before the window of the command, nothing open."""
     environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
     pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"teaching-{sample.format}"
     pictures.mkdir(parents=True, exist_ok=True)
-    theme = "dark" if sample.format in DARK else "light"
     with ExitStack() as stack:
         errors = stack.enter_context(errors_of.open("w"))
-        program = stack.enter_context(running(HERE / "watched.py", ("--theme", theme), environment, errors))
+        program = stack.enter_context(running(HERE / "watched.py", ("--theme", "light"), environment, errors))
         made = Person(program, program, environment, pictures, (0, 0))
         made.until(lambda state: state["title"] == "Shardscope", "the window")
         yield made
@@ -42,27 +33,67 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("sample", sampled(BY_MOUSE, 1), ids=lambda sample: sample.format)
+@pytest.mark.parametrize("sample", sampled(resources.main_samples(), 1, full=False), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
-def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
-    """Lookup, drawings, leads, charts, card and its link, sandbox, salvage; then the window is closed."""
-    by_mouse(person, sample, tmp_path / "saved")
-    leave(person, errors_of)
-
-
-@pytest.mark.thorough
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("sample", sampled(BY_KEYS, 1), ids=lambda sample: sample.format)
-@pytest.mark.display("xdotool")
-def test_a_format_is_studied_by_keys(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
-    """The same, and the mouse is not touched; whatever has the keyboard on the way says what it is."""
-    by_keys(person, sample, tmp_path / "saved")
-    leave(person, errors_of)
-
-
-def leave(person: Person, errors_of: Path) -> None:
-    """Closes the window: it ends, and has said nothing aside."""
+def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, errors_of: Path) -> None:
+    person.click(f"button:Open {sample.title}")
+    person.until(lambda state: state["title"].startswith(sample.path.name), "the sample")
+    walk(person)
+    person.click("tab:Drawing")
+    person.until(lambda state: bool(state["items"]), "the drawing")
+    light_both_ways(person)
+    find_references(person)
     person.take_keyboard()
     person.press("ctrl+q")
     assert person.program.process.wait(30) == 0
     assert errors_of.read_text() == ""
+
+
+def walk(person: Person) -> None:
+    person.click("tab:Lookup")
+    person.click("traceOffer")
+    state = person.until(lambda state: state["outcome"] and state["steps"] and state["step"] >= 0, "the lookup")
+    for number in range(state["step"], state["steps"] - 1):
+        person.click("button:Next ▶")
+        highlighted(person, number + 1)
+    person.look("last-step")
+    person.click("button:◀ Back")
+    highlighted(person, state["steps"] - 2)
+
+
+def highlighted(person: Person, step: int) -> State:
+    def so(state: State) -> bool:
+        here = state["numbers"] == state["in_bytes"] == state["in_strip"]
+        return state["step"] == step and here and state["in_tree"] == state["numbers"]
+
+    return person.until(so, f"the highlights of step {step}")
+
+
+def light_both_ways(person: Person) -> None:
+    state = person.ask("state")
+    number = next(n for n, spans in enumerate(state["items"]) if spans and person.sees(f"item:{n}"))
+    spans = state["items"][number]
+    person.hover(f"item:{number}")
+    person.until(lambda state: state["lights"] == spans, f"the highlight of {spans}")
+    person.click(f"item:{number}")
+    start = spans[0][1]
+    person.until(lambda state: state["span"] and state["span"][0] == start, "the bytes of the item")
+    person.look("item")
+    if person.sees(f"byte:{start}"):
+        person.hover(f"byte:{start}")
+        person.until(lambda state: bool(state["framed"]), "the item of the byte")
+
+
+def find_references(person: Person) -> None:
+    first = person.ask("state")["first_byte"]
+    person.click(f"byte:{first}")
+    person.until(lambda state: state["span"] and state["span"][0] <= first, "the byte")
+    person.mouse.do("click", "3")
+    person.until(lambda state: state["popup"], "the menu")
+    person.click("menu:Find references")
+    state = person.until(lambda state: state["leads"] >= 0 and not state["busy"], "the answer")
+    if state["leads"]:
+        person.click("link:→")
+        person.until(lambda now: now["span"] != state["span"], "the reference")
+    person.click("inspectorLeadsClear")
+    person.until(lambda state: state["leads"] < 0 and not state["arrows"], "no arrows")

@@ -1,21 +1,44 @@
-"""A window for tests that say nothing about its size."""
+"""A window, and a window with a file, for the tests of the shell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QSize
 from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
+
+NORMAL = QSize(1440, 840)
 
 
 @pytest.fixture
 def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page."""
+    """A window on its welcome page; no job is left when it is closed."""
     made = MainWindow(settings)
     qtbot.addWidget(made)
+    made.resize(NORMAL)
     made.show()
+    qtbot.waitExposed(made)
     yield made
-    made.close()
+    made.end()
+    assert made.jobs.open_jobs == ()
+
+
+@pytest.fixture
+def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
+    """The window with 12 objects."""
+    return opened(window, qtbot, data / "swh" / "small.shard")
+
+
+def opened(window: MainWindow, qtbot: QtBot, *paths: Path) -> MainWindow:
+    """Open files, each in its tab, the last in front, and wait until nothing moves."""
+    for path in paths:
+        with qtbot.waitSignal(window.session.opened):
+            window.open(str(path))
+        settle(window, 20)
+    return window

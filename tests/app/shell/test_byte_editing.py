@@ -13,7 +13,6 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from shardcore import Span
 from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons, lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
@@ -28,7 +27,6 @@ SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
 @pytest.fixture(scope="module")
 def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
-    """A window for all of these tests."""
     made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.json"))
     made.resize(1300, 800)
     made.show()
@@ -38,7 +36,6 @@ def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A copy of the sample."""
     path = tmp_path / "small.shard"
     path.write_bytes(SAMPLE.read_bytes())
     return path
@@ -46,7 +43,6 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
-    """The window with the copy."""
     one.open(str(file))
     until(lambda: one.session.uri == str(file) and bool(one.changing.switch.standing.verbs))
     settle(one)
@@ -61,7 +57,6 @@ def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
 
 
 def until(there: Callable[[], bool]) -> None:
-    """Waits until something is so."""
     end = time.monotonic() + 60
     while not there():
         assert time.monotonic() < end, "it did not come to that"
@@ -69,14 +64,12 @@ def until(there: Callable[[], bool]) -> None:
 
 
 def in_sandbox(window: MainWindow) -> None:
-    """Lays a sandbox over the file."""
     window.breaking.actions.switch.trigger()
     until(lambda: window.breaking.sandbox.impact is not None)
     settle(window, 20)
 
 
 def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = HexPart.HEX) -> None:
-    """Selects bytes, as the mouse does."""
     state = window.hex.state
     window.hex.view.setFocus()
     until(lambda: state.byte_at(start) is not None)
@@ -87,7 +80,6 @@ def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = 
 
 
 def opened(window: MainWindow) -> bytes:
-    """The bytes of the sandbox, once all that was typed is open and compared."""
     sandbox = window.breaking.sandbox
     until(lambda: sandbox.source is not None and sandbox.source.changes == sandbox.changes)
     until(lambda: sandbox.impact is not None and sandbox.comparing is None)
@@ -98,12 +90,10 @@ def opened(window: MainWindow) -> bytes:
 
 
 def press(box: QMessageBox, text: str) -> None:
-    """Presses a button of a question."""
     next(button for button in box.buttons() if text in button.text().replace("&", "")).click()
 
 
 def keys(window: MainWindow, text: str) -> None:
-    """Types into the bytes."""
     for letter in text:
         QApplication.sendEvent(
             window.hex.view, QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
@@ -112,7 +102,6 @@ def keys(window: MainWindow, text: str) -> None:
 
 @pytest.mark.thorough
 def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow, file: Path) -> None:
-    """Digit by digit, over both halves, also while the file is opened again; Ctrl+Z and Ctrl+Shift+Z step through."""
     before = file.read_bytes()
     in_sandbox(window)
     at(window, 1500)
@@ -142,25 +131,7 @@ def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow
 
 
 @pytest.mark.thorough
-def test_text_is_typed_into_the_text_column(window: MainWindow, file: Path) -> None:
-    """Each character overwrites as many bytes as it has; the last byte is not passed."""
-    before = file.read_bytes()
-    in_sandbox(window)
-    at(window, 1500, part=HexPart.TEXT)
-    keys(window, "Hi there")
-    assert opened(window)[1500:1508] == b"Hi there"
-    last = len(before) - 1
-    at(window, last, part=HexPart.TEXT)
-    keys(window, "é")
-    assert opened(window)[last:] == before[last:], "two bytes do not fit"
-    keys(window, "e")
-    assert opened(window)[last:] == b"e"
-    assert len(opened(window)) == len(before)
-
-
-@pytest.mark.thorough
 def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) -> None:
-    """Each is one step for Ctrl+Z, and no byte moves; what does not fit is refused with a sentence."""
     before = file.read_bytes()
     in_sandbox(window)
     at(window, 1500)
@@ -201,7 +172,6 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
 
 
 def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, file: Path) -> None:
-    """Nothing changes, and the status line names both ways."""
     before = file.read_bytes()
     at(window, 1500)
     keys(window, "a")
@@ -215,7 +185,6 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
 
 @pytest.mark.thorough
 def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(window: MainWindow, file: Path) -> None:
-    """Shown in place; Ctrl+Z takes them back; Ctrl+S lists them; writing keeps the old bytes; Ctrl+Z puts them back."""
     before = file.read_bytes()
     actions, typed = window.changing.actions, window.byte_editing.typed
     actions.allow.trigger()
@@ -249,7 +218,6 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
 
 
 def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -> None:
-    """Inspector, numbers and structure read them; tab and title are marked; undone, all show the file again."""
     before, seed = file.read_bytes(), 5008
     inspector, tabs = window.panels.panel(Inspector), window.file_tabs.tabs
     window.open(str(SAMPLE))
@@ -292,7 +260,6 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
 
 @pytest.mark.thorough
 def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> None:
-    """Another file leaves them in their tab. Closing that asks: cancelling keeps them, discarding goes on."""
     window.changing.actions.allow.trigger()
     at(window, 1500)
     keys(window, "00")
@@ -315,19 +282,7 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
 
 
 @pytest.mark.thorough
-def test_a_selected_object_stays_selected_when_the_index_arrives(window: MainWindow) -> None:
-    """The rows are replaced then."""
-    table = window.objects.table
-    window.session.select_row(2)
-    settle(window)
-    window.session.index_loaded.emit()
-    assert table.selected_count() == 1
-    assert table.currentIndex().row() == 2
-
-
-@pytest.mark.thorough
 def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> None:
-    """Where changes are allowed; else it is said how."""
     table = window.objects.table
     table.selectRow(0)
     settle(window)
@@ -347,7 +302,6 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
 
 @pytest.mark.thorough
 def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, file: Path) -> None:
-    """The lesson asks, drops the sandbox, and leaves the file as it is on disk."""
     in_sandbox(window)
     at(window, 1500)
     keys(window, "00")
@@ -368,39 +322,7 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
 
 
 @pytest.mark.thorough
-def test_a_sandbox_opened_again_keeps_its_changes(window: MainWindow) -> None:
-    """Reloaded, it counts and undoes the changes that it has."""
-    in_sandbox(window)
-    at(window, 1500)
-    keys(window, "00")
-    opened(window)
-    request = window.session.request
-    window.breaking.sandbox.drop()
-    window.open(str(SAMPLE))
-    until(lambda: window.session.uri == str(SAMPLE))
-    window.session.open(request)
-    until(lambda: window.breaking.sandbox.on)
-    assert window.breaking.sandbox.count == 1
-    assert window.breaking.actions.undo.isEnabled()
-    assert "1 change" in window.breaking.banner.accessibleName()
-    window.session.select_span(Span("", 0, 1))
-
-
-def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWindow) -> None:
-    """The last row on the screen is still seen when the banner takes its room."""
-    state = window.hex.state
-    at(window, state.visible_bytes[1] - 1)
-    caret = state.selection.caret
-    in_sandbox(window)
-    settle(window, 20)
-    start, stop = state.visible_bytes
-    assert start <= caret < stop
-    assert state.selection.caret == caret
-
-
-@pytest.mark.thorough
 def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: MainWindow, file: Path) -> None:
-    """The next key must not change another byte than the one that was selected."""
     player = window.panels.panel(LessonPanel).player
     player.start(replace(lessons_of("swh")[0], sample=""))
     until(lambda: player.stage is not None and not window.jobs.open_jobs)

@@ -25,7 +25,6 @@ from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.file_links import split_link
-from shardscope.startup.settings import Settings
 from shardscope.views.inspector.panel import Inspector
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
@@ -38,14 +37,6 @@ MOST_REQUESTS = 40
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """Something on another machine.
-
-    Attributes:
-        request: How it is opened.
-        secrets: What nobody may be shown.
-        log: Every request that was made.
-    """
-
     request: OpenRequest
     secrets: tuple[str, ...]
     log: list[object]
@@ -53,7 +44,6 @@ class Far:
 
 @pytest.fixture(params=sampled([sample.format for sample in resources.main_samples()], 3, full=False))
 def far(request: pytest.FixtureRequest, server: RangeServer, s3: Place) -> Iterator[Far]:
-    """The main samples of some formats: files behind a signed address, folders in a bucket that wants keys."""
     sample = next(one for one in resources.main_samples() if one.format == request.param)
     with ExitStack() as stack:
         if sample.path.is_file():
@@ -69,17 +59,6 @@ def far(request: pytest.FixtureRequest, server: RangeServer, s3: Place) -> Itera
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.resize(1200, 800)
-    made.show()
-    yield made
-    made.close()
 
 
 @pytest.mark.thorough

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup.settings import Settings
+from tests.app.shell.conftest import opened
 
-NORMAL = QSize(1440, 840)
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window of 1440 × 840."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.resize(NORMAL)
-    made.show()
-    qtbot.waitExposed(made)
-    yield made
-    made.close()
-
-
-def opened(window: MainWindow, qtbot: QtBot, path: Path) -> MainWindow:
-    """Opens a file and waits until nothing moves any more."""
-    with qtbot.waitSignal(window.session.opened, timeout=10_000):
-        window.open(str(path))
-    settle(window, 40)
-    return window
-
-
-@pytest.fixture
-def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
-    """The window with 12 objects."""
-    return opened(window, qtbot, data / "swh" / "small.shard")
-
-
 def entry(window: MainWindow, text: str) -> list[str]:
-    """Types an entry; what is offered then."""
     field = window.hex.address.field
     field.setFocus()
     field.clear()
@@ -55,23 +25,7 @@ def entry(window: MainWindow, text: str) -> list[str]:
     return [str(model.index(n, 0).data()) for n in range(model.rowCount())]
 
 
-def test_the_field_takes_a_key(small: MainWindow, qtbot: QtBot) -> None:
-    """What is no place and may be a key is looked up, and the lookup is shown."""
-    shard = small.session.shard
-    assert shard is not None
-    key = shard.objects.keys[3]
-    assert key is not None
-    entry(small, key)
-    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: small.trace.trace is not None)
-    assert small.trace.trace is not None
-    assert small.trace.trace.outcome == "found"
-    assert not small.trace.visibleRegion().isEmpty()
-    settle(small, 40)
-
-
 def test_the_field_completes_what_is_known(small: MainWindow) -> None:
-    """Names of sections and fields, keys of rows that were loaded, and what was entered before are offered."""
     shard = small.session.shard
     assert shard is not None
     key = shard.objects.keys[3]
@@ -85,7 +39,6 @@ def test_the_field_completes_what_is_known(small: MainWindow) -> None:
 
 
 def test_a_name_goes_to_the_field_and_a_star_to_what_it_points_to(small: MainWindow) -> None:
-    """As in C: `header.index_position` is the field, `*header.index_position` follows it."""
     shard = small.session.shard
     assert shard is not None
     value = shard.fields["header.index_position"]
@@ -98,7 +51,6 @@ def test_a_name_goes_to_the_field_and_a_star_to_what_it_points_to(small: MainWin
 
 
 def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None:
-    """After Back and Forward the field does not keep the entry of another place."""
     for text in ("header.version", "-1"):
         entry(small, text)
         QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
@@ -114,7 +66,6 @@ def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None
 
 
 def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
-    """In the field and in the trace; where several keys begin so, they are named."""
     shard = small.session.shard
     assert shard is not None
     key = shard.objects.keys[3]
@@ -137,7 +88,6 @@ def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
 
 
 def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
-    """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
     opened(window, qtbot, resources.path("samples/bloscpack/array.blp"))
     offered = entry(window, "1")
     assert offered[0].startswith("byte 0x1 ")

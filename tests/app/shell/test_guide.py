@@ -22,7 +22,6 @@ _ROW = re.compile(r"^\| ((?:Ctrl|Alt|Shift|F\d)[^|]*) \|", re.MULTILINE)
 
 
 def entries(menu: QMenu, before: str) -> Iterator[str]:
-    """Return the paths of all entries of a menu, as pages write them."""
     for action in menu.actions():
         if not action.isSeparator():
             path = f"{before} › {plain(action)}"
@@ -33,12 +32,10 @@ def entries(menu: QMenu, before: str) -> Iterator[str]:
 
 
 def plain(action: QAction) -> str:
-    """Return the text of an entry, as pages write it."""
     return re.sub(r" …$", "…", action.text().replace("&", "")).strip()
 
 
 def test_menus_and_keys_of_the_pages_exist(qtbot: QtBot, tmp_path: Path) -> None:
-    """Each *Menu › Entry* is in a menu, each key of the guide is a key of the window, each panel has its key."""
     window = MainWindow(Settings(tmp_path / "settings.json"))
     qtbot.addWidget(window)
     found = {

@@ -12,15 +12,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore import Depth, Finding, Report, Severity, Span
-from shardscope.learning.help.format_page import FormatPage
+from shardcore import Span
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sample_cards import SampleCard
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.views.findings.findings import FindingsTable
-from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets.tick_box import TickBox
 
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -28,31 +25,25 @@ KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 
 
 class Hands:
-    """Presses keys where the keyboard is, and waits until the window has come to rest."""
-
     def __init__(self, window: MainWindow) -> None:
         self.window = window
 
     @property
     def at(self) -> QWidget:
-        """What has the keyboard."""
         found = QApplication.focusWidget()
         assert found is not None, "the keyboard is nowhere"
         return found
 
     def press(self, keys: str) -> None:
-        """Presses keys, written as in a menu."""
         combined = QKeySequence(keys)[0]
         QTest.keyClick(self.at, combined.key(), combined.keyboardModifiers())
         settle(self.window, 40)
 
     def type(self, text: str) -> None:
-        """Types a text."""
         QTest.keyClicks(self.at, text)
         settle(self.window, 40)
 
     def tab_to(self, name: str) -> None:
-        """Presses Tab until a part has the keyboard."""
         seen = []
         for _ in range(60):
             here = self.at.objectName() or type(self.at).__name__
@@ -65,7 +56,6 @@ class Hands:
 
 @pytest.fixture
 def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page, with the keyboard."""
     made = MainWindow(settings)
     qtbot.addWidget(made)
     made.resize(1440, 840)
@@ -78,7 +68,6 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
 
 @pytest.fixture
 def hands(window: MainWindow) -> Hands:
-    """Hands on the keyboard, the first sample just opened from the welcome page."""
     made = Hands(window)
     made.tab_to("SampleCard")
     made.press("Return")
@@ -87,13 +76,11 @@ def hands(window: MainWindow) -> Hands:
 
 
 def selected(window: MainWindow) -> Span | None:
-    """The bytes that are selected."""
     return window.session.selection.span
 
 
 @pytest.mark.thorough
 def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) -> None:
-    """Open a sample, walk the bytes, the tree and the objects, close it: the keyboard always is where one looks."""
     assert hands.at.objectName() == "hexView"
     hands.press("Down")
     hands.press("Down")
@@ -119,7 +106,6 @@ def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) ->
 
 @pytest.mark.thorough
 def test_a_key_is_looked_up(window: MainWindow, hands: Hands) -> None:
-    """Type a key, walk the steps of its lookup: each selects its bytes, the last the object."""
     hands.press("Ctrl+T")
     hands.type(KEY)
     hands.press("Return")
@@ -145,16 +131,6 @@ def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:
 
 
 @pytest.mark.thorough
-def test_the_file_is_verified(window: MainWindow, hands: Hands) -> None:
-    """Verify the content; the result is in front, and Alt+5 goes there."""
-    hands.press("Ctrl+3")
-    assert window.session.report is not None
-    assert window.session.report.findings == ()
-    hands.press("Alt+5")
-    assert window.panels.by_name["findings"].isAncestorOf(hands.at)
-
-
-@pytest.mark.thorough
 def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
     """The sheet opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
     hands.press("F1")
@@ -174,18 +150,6 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
             break
     assert selected(window) != span
     assert window.session.selection.path
-
-
-@pytest.mark.thorough
-def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
-    """Tab goes from a card to its *Learn*; the sample opens, and the first lesson on its format begins."""
-    hands = Hands(window)
-    hands.tab_to("SampleCard")
-    hands.press("Tab")
-    assert hands.at.accessibleName().startswith("Learn the format")
-    hands.press("Space")
-    assert window.session.shard is not None
-    assert window.panels.in_front("lessons")
 
 
 @pytest.mark.thorough
@@ -209,24 +173,7 @@ def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> None:
-    """In the inspector Tab goes to the role, Return to the row of the field on the page of its format."""
-    window.session.select_span(Span("", 72, 73))
-    settle(window, 40)
-    inspector = window.panels.panel(Inspector)
-    hands.press("Alt+3")
-    for _ in range(20):
-        if hands.at is inspector.node_form.value("role"):
-            break
-        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
-    hands.press("Return")
-    assert window.panels.in_front("formatPage")
-    assert window.panels.panel(FormatPage).view.lit == "72 index_size"
-
-
-@pytest.mark.thorough
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
-    """Alt and a digit or letter puts the keyboard into each panel; the digits follow the order on the screen."""
     digits = [panel for panel in PANELS if panel.shortcut[-1].isdigit()]
     assert [panel.shortcut for panel in digits] == [f"Alt+{number % 10}" for number in range(1, 11)]
     seen = [window.panels.by_name[panel.name] for panel in digits if window.panels.in_front(panel.name)]
@@ -239,7 +186,6 @@ def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
 
 
 def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:
-    """Click a row."""
     at = view.visualRect(index).center()
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
     settle(hands.window, 40)
@@ -247,7 +193,6 @@ def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:
 
 @pytest.mark.thorough
 def test_a_click_on_an_object_gives_the_keyboard_to_the_objects(window: MainWindow, hands: Hands) -> None:
-    """Down goes on among the objects, Ctrl+A selects all of them, and letters are no filter."""
     table = window.objects.table
     window.objects.filter.setFocus()
     click(hands, table, table.objects.index(2, 1))
@@ -260,21 +205,8 @@ def test_a_click_on_an_object_gives_the_keyboard_to_the_objects(window: MainWind
     assert table.selected_count() == table.objects.rowCount()
 
 
-def test_a_click_in_the_structure_gives_the_keyboard_to_the_tree(window: MainWindow, hands: Hands) -> None:
-    """Down goes on in the tree; the bytes follow."""
-    tree = window.tree
-    click(hands, tree, tree.nodes.index(0, 0, tree.nodes.index(0, 0)))
-    assert hands.at is tree
-    before = selected(window)
-    hands.press("Down")
-    now = tree.nodes.node(tree.currentIndex())
-    assert now is not None
-    assert selected(window) == now.span != before
-
-
 @pytest.mark.thorough
 def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow, hands: Hands) -> None:
-    """Both are in the Tab order, with empty lists in front of a dock, too; Shift+Tab goes the same way back."""
     for part in ("objects", "hits", "findings", "transfers"):
         window.show_part(part)
         settle(window, 40)
@@ -293,7 +225,6 @@ def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow,
 
 @pytest.mark.parametrize("way", [("Alt+2",), ("Ctrl+L", "Down")])
 def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hands, way: tuple[str, ...]) -> None:
-    """Focus selects nothing; the first key selects row 0, the next one row 1."""
     for keys in way:
         hands.press(keys)
     assert window.session.selection.row is None
@@ -301,21 +232,6 @@ def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hand
     assert window.session.selection.row == 0
     hands.press("Down")
     assert window.session.selection.row == 1
-
-
-@pytest.mark.thorough
-def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
-    """Tab may pass the findings; the first key selects the first one."""
-    hands.press("Ctrl+3")
-    qtable = window.panels.panel(FindingsTable).table
-    finding = Finding(Severity.NOTE, "swh.test", Span("", 100, 104), "A finding.")
-    window.session.tell_report(Report(Depth.STRUCTURE, 1, (finding,)))
-    window.session.select_span(Span("", 8, 9))
-    hands.press("Alt+5")
-    assert hands.at is qtable
-    assert selected(window) == Span("", 8, 9)
-    hands.press("Down")
-    assert selected(window) == Span("", 100, 104)
 
 
 @pytest.mark.thorough
@@ -337,33 +253,11 @@ def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
     dock.setFloating(False)
 
 
-def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:
-    """A chip looks other with the keyboard than without it, pressed or not."""
-    chip = window.objects.chips.buttons["state", "live"]
-    for pressed in (False, True):
-        chip.setChecked(pressed)
-        window.hex.view.setFocus()
-        without = chip.grab().toImage()
-        chip.setFocus()
-        assert chip.grab().toImage() != without
-
-
-def test_the_keyboard_is_seen_on_a_sample_card(window: MainWindow) -> None:
-    """*Learn* and *More* look other with the keyboard than without it."""
-    card = window.findChildren(SampleCard)[0]
-    for button in (card.learn, card.more):
-        card.setFocus()
-        without = button.grab().toImage()
-        button.setFocus()
-        assert button.grab().toImage() != without
-
-
-def test_the_keyboard_is_seen_on_a_tick_box(qtbot: QtBot, window: MainWindow) -> None:
-    """Reached by its letter, too."""
-    box = TickBox("Write a &manifest", window)
-    box.resize(box.sizeHint())
+def test_the_keyboard_is_seen(window: MainWindow, hands: Hands) -> None:
+    card, box = window.findChildren(SampleCard)[0], TickBox("Write a &manifest", window)
     box.show()
-    without = box.grab().toImage()
-    box.setFocus(Qt.FocusReason.ShortcutFocusReason)
-    changed = box.grab().toImage()
-    assert without != changed
+    for part in (window.objects.chips.buttons["state", "live"], card.learn, card.more, box):
+        window.hex.view.setFocus()
+        without = part.grab().toImage()
+        part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        assert part.grab().toImage() != without

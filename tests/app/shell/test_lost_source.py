@@ -25,20 +25,18 @@ from tests.remote.servers import RangeServer, StoreServer
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes the pauses between attempts short, of a lost source, too."""
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(remote, "LOST_FOR", 0.0)
 
 
 @pytest.fixture
 def proxy(session: Session, qtbot: QtBot, tmp_path: Path) -> Iterator[FaultProxy]:
-    """A shard of large objects that is open, behind a server that can be lost."""
     dice = random.Random(3)
     with shardcore.create(tmp_path / "a.des", format="des") as writer:
         for number in range(8):
             writer.add(f"key {number}", dice.randbytes(300_000))
     with RangeServer({"/a.des": tmp_path / "a.des"}) as server, FaultProxy(server.host) as made:
-        with qtbot.waitSignal(session.opened, timeout=10_000):
+        with qtbot.waitSignal(session.opened):
             session.open(OpenRequest(f"{made.url}/a.des", remote=RemoteOptions()))
         qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
         yield made
@@ -46,19 +44,17 @@ def proxy(session: Session, qtbot: QtBot, tmp_path: Path) -> Iterator[FaultProxy
 
 
 def lose(proxy: FaultProxy, requests: int) -> None:
-    """The server is lost after some more requests."""
     proxy.faults = [Drop(when=after(len(proxy.log.seen) + requests))]
 
 
 def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
-    """The panel says how far verification came, and offers to try again, which verifies everything."""
     table = FindingsTable(session)
     qtbot.addWidget(table)
     table.show()
     session.costly.connect(lambda costly: costly.go())
     lose(proxy, 0)
     session.verify(Depth.CONTENT)
-    qtbot.waitUntil(lambda: session.report is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: session.report is not None)
     assert session.report is not None
     assert session.report.findings == ()
     assert "of 8 objects" in session.report.stopped_after
@@ -66,13 +62,12 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     assert table.again.isVisible()
     proxy.faults = []
     table.again.click()
-    qtbot.waitUntil(lambda: session.report is not None and session.report.ok, timeout=10_000)
+    qtbot.waitUntil(lambda: session.report is not None and session.report.ok)
     assert not table.again.isVisible()
 
 
 @pytest.mark.thorough
 def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
-    """The warning about a lost server ends with the first job that reaches it again."""
     for number in range(4):
         with shardcore.create(tmp_path / f"{number}.des", format="des") as writer:
             writer.add(f"key {number}", random.Random(number).randbytes(600_000))
@@ -82,49 +77,47 @@ def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: Qt
     with StoreServer() as server, FaultProxy(server.host) as proxy:
         server.put_folder("/b/many", tmp_path)
         way = RemoteOptions(endpoint_url=proxy.url, anonymous=True, addressing="path")
-        with qtbot.waitSignal(session.opened, timeout=10_000):
+        with qtbot.waitSignal(session.opened):
             session.open(OpenRequest("s3://b/many/", remote=way))
         session.load_index()
         qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
         lose(proxy, 0)
         session.verify(Depth.CONTENT)
-        qtbot.waitUntil(lambda: session.report is not None and session.trouble is not None, timeout=10_000)
+        qtbot.waitUntil(lambda: session.report is not None and session.trouble is not None)
         assert "the connection to the store broke while s3://b/many/" in str(session.trouble)
         proxy.faults = []
         session.verify(Depth.CONTENT)
-        qtbot.waitUntil(lambda: session.report is not None and session.report.ok, timeout=10_000)
+        qtbot.waitUntil(lambda: session.report is not None and session.report.ok)
         assert (session.trouble, told[-1]) == (None, None)
         session.close_all()
 
 
 def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
-    """What was found before is listed, none of it as damaged; trying again finds the rest."""
     window = QWidget()
     qtbot.addWidget(window)
     session.costly.connect(lambda costly: costly.go())
     lose(proxy, 1)
     sheet = RecoverTask(session, window).ask()
     assert sheet is not None
-    qtbot.waitUntil(sheet.retry.isVisible, timeout=10_000)
+    qtbot.waitUntil(sheet.retry.isVisible)
     assert "unreachable" in sheet.title.text()
     found = sheet.rows.topLevelItemCount()
     assert found < 8
     assert all("unverified" in sheet.rows.topLevelItem(row).text(0) for row in range(found))
     proxy.faults = []
     sheet.retry.click()
-    qtbot.waitUntil(sheet.take.isEnabled, timeout=10_000)
+    qtbot.waitUntil(sheet.take.isEnabled)
     assert (sheet.rows.topLevelItemCount(), sheet.retry.isVisible()) == (8, False)
     sheet.reject()
 
 
 def test_charts_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
-    """A chart that could not be counted says why, and counts again when it is told to."""
     pages = ChartPages(session)
     qtbot.addWidget(pages)
     pages.resize(500, 400)
     pages.show()
-    qtbot.waitUntil(lambda: pages.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: pages.found is not None)
     pages._take(pages.kind, ChartData(why="connection refused", lost=True))
     assert pages.more.text() == "Retry"
     pages.more.click()
-    qtbot.waitUntil(lambda: pages.found is not None and not pages.found.lost, timeout=10_000)
+    qtbot.waitUntil(lambda: pages.found is not None and not pages.found.lost)

@@ -16,7 +16,6 @@ from tests.app.conftest import extract_to
 
 
 def show(window: MainWindow, path: Path, row: int) -> None:
-    """Opens a file and selects an object."""
     window.open(str(path))
     settle(window, 60)
     window.objects.table.follow(row)
@@ -25,7 +24,6 @@ def show(window: MainWindow, path: Path, row: int) -> None:
 
 
 def choose_folder(window: MainWindow, folder: Path) -> None:
-    """Chooses a folder in the dialog that is open."""
     (dialog,) = window.findChildren(QFileDialog)
     dialog.fileSelected.emit(str(folder))
     dialog.reject()
@@ -34,7 +32,6 @@ def choose_folder(window: MainWindow, folder: Path) -> None:
 
 @pytest.mark.thorough
 def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) -> None:
-    """Reading a tombstoned object says in the bar that it was deleted; the button has it served."""
     show(window, next((data / "des" / "sidecar").glob("*.des")), 1)
     window.objects.actions_.check_selected()
     settle(window, 60)
@@ -55,7 +52,6 @@ def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) 
 
 @pytest.mark.thorough
 def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, tmp_path: Path) -> None:
-    """A shard without its xorbs: what cannot be read says so, asks for the folder, and is read from there."""
     alone = next((data / "mdb" / "cas" / "shards").glob("*.mdb"))
     path = Path(shutil.copy(alone, tmp_path))
     show(window, path, 0)
@@ -75,7 +71,6 @@ def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, t
 
 @pytest.mark.thorough
 def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, data: Path, tmp_path: Path) -> None:
-    """After an extraction that failed for want of xorbs, the bar of results has the button, too."""
     alone = next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb"))
     show(window, Path(shutil.copy(alone, tmp_path)), 1)
     extract_to(window.objects.actions_, tmp_path / "out")

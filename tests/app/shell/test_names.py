@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[3]
 
 
 def unnamed(window: QWidget) -> list[str]:
-    """Widgets that take the keyboard and that a screen reader has no name for."""
     found = []
     for widget in window.findChildren(QWidget):
         if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
@@ -49,12 +48,11 @@ def unnamed(window: QWidget) -> list[str]:
 
 
 def test_everything_that_takes_the_keyboard_has_a_name(qtbot: QtBot, settings: Settings, data: Path) -> None:
-    """A screen reader can say of every part where the keyboard is, without a file and with one."""
     window = MainWindow(settings)
     qtbot.addWidget(window)
     window.show()
     assert unnamed(window) == []
-    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+    with qtbot.waitSignal(window.session.opened):
         window.open(str(data / "swh" / "small.shard"))
     qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED and not window.jobs.open_jobs)
     assert unnamed(window) == []
@@ -69,10 +67,6 @@ MADE_ELSEWHERE = ("qt_", "search", "sourceTabs")
 
 
 def without_role_or_name(window: QWidget) -> set[str]:
-    """Parts of which a screen reader can say nothing: painted by ourselves without a role, or with one and no name.
-
-    Texts, steps and signs come and go: their name is all that they say.
-    """
     found = set()
     for part in window.findChildren(QWidget):
         hidden = not part.isVisible() and isinstance(part, (QAbstractButton, QLabel, QTabBar))
@@ -92,7 +86,6 @@ def without_role_or_name(window: QWidget) -> set[str]:
 
 @pytest.mark.thorough
 def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> None:
-    """All widgets of the window, on the welcome page and with a file, a search and a lookup, say what they are."""
     window = MainWindow(settings)
     qtbot.addWidget(window)
     window.show()
@@ -114,7 +107,6 @@ def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> N
 
 
 def test_every_letter_that_is_shown_has_a_shape(qtbot: QtBot) -> None:
-    """No sign of the window is an empty box: the common font has all letters that stand in the program."""
     family = "DejaVu Sans" if "DejaVu Sans" in QFontDatabase.families() else QApplication.font().family()
     metrics = QFontMetrics(QFont(family))
     missing = {

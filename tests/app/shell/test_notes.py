@@ -23,7 +23,6 @@ SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlM
 
 
 def opened(qtbot: QtBot, window: MainWindow, path: Path) -> None:
-    """Opens a file and waits for its notes; the window has the keyboard."""
     window.open(str(path))
     qtbot.waitUntil(lambda: window.session.uri == str(path) and window.session.notes.book is not None)
     window.activateWindow()
@@ -32,7 +31,6 @@ def opened(qtbot: QtBot, window: MainWindow, path: Path) -> None:
 
 
 def keep_busy(window: MainWindow) -> Event:
-    """Occupies all threads, so that jobs wait; until the event is set, or the window closes."""
     gate = Event()
 
     def work(job: Job) -> None:
@@ -75,7 +73,6 @@ def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None
 
 @pytest.mark.thorough
 def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    """Ctrl+Shift+K without an open file; Return in the field searches, Return on a row opens it at the object."""
     (tmp_path / "files").mkdir()
     for name, key in (("a.des", "other"), ("b.des", "mine")):
         with shardcore.create(tmp_path / "files" / name, format="des") as writer:
@@ -104,7 +101,6 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
 def test_a_note_is_stored_when_everything_closes_at_once(
     qtbot: QtBot, window: MainWindow, data: Path, tmp_path: Path
 ) -> None:
-    """A note whose tab is left, or whose window is closed, right after *Save* is found again."""
     path, other = tmp_path / "a.shard", data / "swh" / "one.shard"
     path.write_bytes((data / "swh" / "small.shard").read_bytes())
     opened(qtbot, window, other)
@@ -125,7 +121,6 @@ def test_a_note_is_stored_when_everything_closes_at_once(
 
 @pytest.mark.thorough
 def test_a_second_start_does_not_change_the_file_below_a_dialog(qtbot: QtBot, window: MainWindow, data: Path) -> None:
-    """While a note is written, what another start opens stays behind: the note is on the bytes it was begun on."""
     one, two = data / "swh" / "one.shard", data / "swh" / "small.shard"
     opened(qtbot, window, one)
     opened(qtbot, window, two)

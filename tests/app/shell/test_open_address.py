@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from shardcore import RemoteOptions
-from shardcore.sources.remote.address import parse_address
-from shardscope.session.connections import Connections, Who, described, from_json, to_json, who_of
+from shardscope.session.connections import Connections, Who, from_json, to_json, who_of
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
@@ -33,41 +32,19 @@ LINK = "https://neuroglancer-demo.appspot.com/#!" + quote(
 
 @pytest.fixture
 def stored(s3: Place, data: Path) -> Place:
-    """A bucket with a shard in a folder."""
     s3.put({"some/small.shard": (data / "swh" / "small.shard").read_bytes(), "some/notes.txt": b"hello"})
     return s3
 
 
 def reached(place: Place, **more: object) -> RemoteOptions:
-    """The way to the bucket of the tests."""
     return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)  # type: ignore[arg-type]
 
 
 def signed(place: Place) -> RemoteOptions:
-    """The same, with the keys of the bucket."""
     return reached(place, access_key=place.key, secret_key=place.secret)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("s3://bucket/a/b.shard", "a/b.shard in bucket (S3)"),
-        ("s3://bucket/a/", "the folder a in bucket (S3)"),
-        ("gs://bucket", "the bucket bucket (Google Cloud Storage)"),
-        ("precomputed://gs://bucket/em/8_8_8", "the folder em/8_8_8 in bucket (Google Cloud Storage)"),
-        ("https://b.s3.eu-west-1.amazonaws.com/k", "k in b (S3, eu-west-1)"),
-        ("hf://datasets/o/n@v1/a%20b.shard", "a b.shard in datasets/o/n (Hugging Face, v1)"),
-        ("s3a://bucket/k?versionId=v1", "version v1 of k in bucket (S3)"),
-        ("https://h.org/a.shard?" + SIGNATURE, "a.shard on the web server h.org, with a signature that stays hidden"),
-    ],
-)
-def test_what_was_understood_is_said(text: str, words: str) -> None:
-    """An address is said again in words, and never its signature."""
-    assert described(parse_address(text)) == words
-
-
 def test_ways_are_remembered_without_secrets() -> None:
-    """Endpoint, region and profile come back; keys do not, and are asked for again."""
     way = RemoteOptions(endpoint_url="http://127.0.0.1:9000", profile="lab", requester_pays=True, addressing="path")
     assert from_json(to_json(way)) == way
     assert from_json(to_json(RemoteOptions(anonymous=True))) == RemoteOptions(anonymous=True)
@@ -90,10 +67,6 @@ def test_ways_are_remembered_without_secrets() -> None:
 
 
 def test_a_bucket_stays_at_its_store() -> None:
-    """A bucket that was opened at an endpoint is requested there alone, with forgotten keys, too.
-
-    The web address of another store names that store, and does not go to the endpoint.
-    """
     lab = "https://minio.example.org:9000"
     made = Connections({})
     made.remember("s3://private/k", RemoteOptions(endpoint_url=lab, access_key="a", secret_key="b"))
@@ -112,7 +85,6 @@ def test_a_bucket_stays_at_its_store() -> None:
 
 
 def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
-    """A new bucket is not requested anywhere before its store is chosen; that of the last bucket is offered."""
     lab = "https://minio.example.org:9000"
     way = RemoteOptions(endpoint_url=lab, region="lab-1", addressing="path", access_key="a", secret_key="b")
     window.connecting.connections.remember("s3://private/k", way)
@@ -137,7 +109,6 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
 
 
 def test_a_link_of_neuroglancer_offers_its_layers(window: MainWindow) -> None:
-    """The layers of a link are a choice; the chosen one is what is opened."""
     window.open(LINK)
     (sheet,) = window.findChildren(AddressDialog)
     assert [sheet.layer.itemText(row) for row in range(sheet.layer.count())] == [
@@ -157,33 +128,8 @@ def test_a_link_of_neuroglancer_offers_its_layers(window: MainWindow) -> None:
     sheet.reject()
 
 
-def test_a_failed_link_leads_to_its_layers(qtbot: QtBot, window: MainWindow) -> None:
-    """A link that came another way than by an address fails without a request, and its notice offers the layers."""
-    with qtbot.waitSignal(window.session.failed):
-        window.session.open(OpenRequest(LINK))
-    assert window.notices.button.text() == "Choose a layer…"
-    window.notices.button.click()
-    (sheet,) = window.findChildren(AddressDialog)
-    assert sheet.layer.count() == 2
-    sheet.reject()
-
-
-def test_addresses_are_kept_as_the_program_writes_them() -> None:
-    """Pasted addresses become one form, so that recent files and tabs have no doubles; secrets stay as they are."""
-    for pasted, kept in (
-        ("s3a://b/k", "s3://b/k"),
-        ("arn:aws:s3:::b/k", "s3://b/k"),
-        ("arn:aws:s3:::b/k#/7", "s3://b/k"),
-        ("s3://b/k", "s3://b/k"),
-        ("https://me:word@h/k", "https://me:word@h/k"),
-    ):
-        assert OpenRequest(pasted).resolved().uri == kept
-    assert OpenRequest("arn:aws:s3:::b/k#/7").resolved().inside == ("7",)
-
-
 @pytest.mark.thorough
 def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> None:
-    """Reading, ranges and listing are tried, a line each; what is refused is said in a sentence."""
     found = {one.what: one for one in probe("s3://shards/some/small.shard", signed(stored))}
     assert list(found) == ["Read", "Ranges", "List"]
     assert all(one.works for one in found.values())
@@ -281,7 +227,6 @@ def test_no_secret_is_kept(
 
 @pytest.mark.thorough
 def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
-    """Refused without a signature: choose a profile. Refused with one: try anonymous. Nothing there: the address."""
     with FaultProxy(stored.host, [Refuse("AccessDenied")]) as shut:
         options = RemoteOptions(endpoint_url=shut.url, addressing="path", anonymous=True)
         request = OpenRequest("s3://shards/some/small.shard", remote=options)

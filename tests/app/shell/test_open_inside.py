@@ -10,7 +10,6 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardcore.model.source_name import SourceName
 from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest, file_of, name_of
 from shardscope.session.session import IndexState, Session
@@ -25,7 +24,6 @@ CONTAINERS = Path(__file__).parents[2] / "data" / "containers"
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """An archive of objects: a zip, a `.npy` that is not compressed, and text."""
     path = tmp_path / "archive.des"
     with shardcore.create(path, format="des", codec="none") as writer:
         writer.add("2090", (CONTAINERS / "members.zip").read_bytes())
@@ -35,14 +33,12 @@ def archive(tmp_path: Path) -> Path:
 
 
 def opened(qtbot: QtBot, session: Session, what: str | OpenRequest) -> None:
-    """Open something, and wait until its index is loaded."""
     with qtbot.waitSignal(session.opened):
         session.open(what)
     qtbot.waitUntil(lambda: session.index_state is not IndexState.LOADING)
 
 
 def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """The action of the object table opens the zip, then a member of it; path line, title and link carry the path."""
     session = window.session
     opened(qtbot, session, str(archive))
     table = window.objects.table
@@ -71,7 +67,6 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
 
 
 def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """Text stays an object: a notice tells that it is no shard, and what is open stays."""
     opened(qtbot, window.session, str(archive))
     with qtbot.waitSignal(window.session.troubled) as told:
         window.session.open_inside("text")
@@ -81,7 +76,6 @@ def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: 
 
 
 def test_members_open_from_the_preview(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """A member of an archive that the preview lists opens in one step."""
     session = window.session
     opened(qtbot, session, str(archive))
     window.show_part("preview")
@@ -98,26 +92,6 @@ def test_members_open_from_the_preview(qtbot: QtBot, window: MainWindow, archive
         session.open_inside("2090", "folder/text.txt")
     assert told.args is not None
     assert "text.txt" in told.args[0]
-
-
-@pytest.mark.thorough
-def test_bytes_open_by_object_and_by_name(qtbot: QtBot, window: MainWindow, tmp_path: Path, archive: Path) -> None:
-    """In the bytes, *Open inside* opens the object of the byte; decoded bytes open by their name."""
-    session = window.session
-    opened(qtbot, session, str(archive))
-    assert session.shard is not None
-    span = session.shard.find("a/b#c").spans[0]
-    session.select_span(Span("", span.start + 4, span.start + 5))
-    qtbot.waitUntil(window.hex.actions_.inside.isEnabled)
-    with qtbot.waitSignal(session.opened):
-        window.hex.actions_.inside.trigger()
-    assert session.request.inside == ("a/b#c",)
-    assert session.uri == f"{archive}#/a%2Fb%23c"
-    opened(qtbot, session, str(CONTAINERS / "members.zip"))
-    ref = session.shard.find("naïve.npy")
-    with qtbot.waitSignal(session.opened):
-        session.open_inside(SourceName(stretches=((ref.spans[0].start, ref.spans[0].stop),)))
-    assert session.shard.format == "npy"
 
 
 def test_links_select_bytes_inside(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
@@ -139,7 +113,6 @@ def test_links_select_bytes_inside(qtbot: QtBot, window: MainWindow, archive: Pa
 
 
 def test_what_is_inside_is_read_only(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """It is not changed in place and not broken: both say why."""
     swh = archive.parent / "outer.des"
     with shardcore.create(swh, format="des") as writer:
         writer.add("inner", archive.read_bytes())
@@ -151,7 +124,6 @@ def test_what_is_inside_is_read_only(qtbot: QtBot, window: MainWindow, archive: 
 
 
 def test_what_comes_out_of_a_sandbox_is_one(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """A changed byte of the file is changed in what is inside; it is marked, and nothing is extracted."""
     with shardcore.open(archive) as shard:
         at = shard.find("a/b#c").spans[0].start + 128
         assert shard.source is not None
@@ -168,7 +140,6 @@ def test_what_comes_out_of_a_sandbox_is_one(qtbot: QtBot, window: MainWindow, ar
 
 
 def test_a_remote_object_opens_inside(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
-    """Of a file on a web server ranges are requested, which the log shows."""
     with RangeServer({"/archive.des": archive}) as server:
         opened(qtbot, window.session, f"{server.url}/archive.des#/2090")
         assert window.session.request == OpenRequest(
@@ -180,7 +151,6 @@ def test_a_remote_object_opens_inside(qtbot: QtBot, window: MainWindow, archive:
 
 
 def test_closing_gives_the_file_back(qtbot: QtBot, session: Session, archive: Path) -> None:
-    """When the inner shard is closed, so is the file."""
     opened(qtbot, session, OpenRequest(str(archive), inside=("2090", "model.safetensors")))
     shard = session.shard
     assert shard is not None

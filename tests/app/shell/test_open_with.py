@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
@@ -16,7 +16,6 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices
 from shardscope.shell.open_with import OpenWays, OpenWith, guess_text
-from shardscope.widgets import theme
 from shardscope.widgets.option_fields import FlagField, FolderField, JsonField, json_problem
 
 FORMATS = shardcore.shards.registry.all_formats()
@@ -24,13 +23,11 @@ FORMATS = shardcore.shards.registry.all_formats()
 
 @pytest.fixture
 def bare(data: Path) -> Path:
-    """A shard whose specification is inferred."""
     return data / "neuroglancer" / "bare_shard" / "0.shard"
 
 
 @pytest.fixture
 def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
-    """The ways of opening, with their bar, on a window."""
     window = QWidget()
     qtbot.addWidget(window)
     bar = Notices(window)
@@ -40,7 +37,6 @@ def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
 
 
 def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
-    """The dialog, when it is there."""
     qtbot.waitUntil(lambda: window.findChild(OpenWith) is not None)
     found = window.findChild(OpenWith)
     assert isinstance(found, OpenWith)
@@ -48,14 +44,12 @@ def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
 
 
 def spec_of(dialog: OpenWith) -> JsonField:
-    """The field of the specification."""
     field = dialog.fields["spec"]
     assert isinstance(field, JsonField)
     return field
 
 
 def deleted_of(dialog: OpenWith) -> FlagField:
-    """The field of the tombstoned objects."""
     field = dialog.fields["deleted"]
     assert isinstance(field, FlagField)
     return field
@@ -76,7 +70,6 @@ def deleted_of(dialog: OpenWith) -> FlagField:
     ],
 )
 def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
-    """Nothing, or an object, is fine; all else is named with line and column."""
     found = json_problem(text)
     assert found.startswith(problem)
     assert bool(found) == bool(problem)
@@ -100,7 +93,6 @@ def test_fields_make_a_request(qtbot: QtBot) -> None:
 
 
 def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
-    """No options while the format is detected; a chosen format shows its own, and only these are checked."""
     dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
@@ -112,35 +104,7 @@ def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
         assert dialog.apply.isEnabled() == (name != "neuroglancer")
 
 
-def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
-    """While the specification is no JSON the dialog says where, and Open waits."""
-    dialog = OpenWith(OpenRequest("a.shard", "neuroglancer"), FORMATS)
-    qtbot.addWidget(dialog)
-    dialog.show()
-    spec_of(dialog).editor.setPlainText("{")
-    assert not dialog.apply.isEnabled()
-    assert "it ends too early (column 2)" in spec_of(dialog).state.text()
-    assert spec_of(dialog).state.isVisible()
-    spec_of(dialog).editor.setPlainText("{}")
-    assert dialog.apply.isEnabled()
-    assert not spec_of(dialog).state.isVisible()
-
-
-@pytest.mark.thorough
-def test_the_main_button_is_the_one_that_return_presses(qtbot: QtBot, qapp: QApplication) -> None:
-    """It alone is the default of the dialog, which the style sheet fills with the accent."""
-    dialog = OpenWith(OpenRequest("/data/x.shard"), FORMATS)
-    qtbot.addWidget(dialog)
-    dialog.show()
-    assert [button for button in dialog.findChildren(QPushButton) if button.isDefault()] == [dialog.apply]
-    assert dialog.apply.isEnabled()
-    colours = theme.apply(qapp, "dark")
-    filled = dialog.apply.grab().toImage().pixelColor(4, dialog.apply.height() // 2)
-    assert filled.name() == colours.accent.name()
-
-
 def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:
-    """The inferred specification stands in the editor, what speaks for it above; left as it is, it stays inferred."""
     with shardcore.open(bare) as shard:
         dialog = OpenWith(OpenRequest(str(bare)), FORMATS, shard)
         qtbot.addWidget(dialog)
@@ -157,7 +121,6 @@ def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> No
 def test_a_guess_is_told_and_can_be_changed(
     qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], bare: Path
 ) -> None:
-    """A bar tells the guess; Change… shows the dialog, and Apply opens with what was typed, which is no guess."""
     _, bar, window = ways
     with qtbot.waitSignal(session.opened):
         session.open(str(bare))
@@ -177,7 +140,6 @@ def test_a_guess_is_told_and_can_be_changed(
 def test_a_stated_specification_is_not_told(
     qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
 ) -> None:
-    """Nothing is said where nothing was guessed, and Change without a shard does nothing."""
     made, bar, _ = ways
     assert made.change() is None
     with qtbot.waitSignal(session.opened):
@@ -188,7 +150,6 @@ def test_a_stated_specification_is_not_told(
 def test_open_with_asks_for_everything(
     qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
 ) -> None:
-    """The empty dialog lists all formats and opens what is typed."""
     made, _, window = ways
     made.ask()
     dialog = dialog_of(qtbot, window)
@@ -200,13 +161,3 @@ def test_open_with_asks_for_everything(
     with qtbot.waitSignal(session.opened):
         dialog.apply.click()
     assert session.request.deleted
-
-
-def test_what_lacks_a_specification_is_asked_for_it(
-    qtbot: QtBot, ways: tuple[OpenWays, Notices, QWidget], bare: Path
-) -> None:
-    """The format that takes one is chosen."""
-    made, _, window = ways
-    made.ask(OpenRequest(str(bare)))
-    dialog = dialog_of(qtbot, window)
-    assert dialog.request == OpenRequest(str(bare), "neuroglancer")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.contact_sheet import SIZES, ZOOMS, clipped, pictures
+from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 ROOT = Path(__file__).parents[3]
 
@@ -20,19 +19,7 @@ ROOT = Path(__file__).parents[3]
 def test_no_words_are_cut_at_any_zoom(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], zoom: float
 ) -> None:
-    """With each panel in front and each dialog open: nothing is larger than the window, nothing cut."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("XDG_DATA_HOME", "")
     made = pictures("light", size, zoom, ())
     assert [f"{name}: {why}" for name, _, found in made for why in found] == []
-
-
-def test_words_that_are_cut_are_found(qtbot: QtBot) -> None:
-    """The test bites: a label and a button that are too narrow for their words are told from those that are not."""
-    for kind in (QLabel, QPushButton):
-        part = kind("Some words")
-        qtbot.addWidget(part)
-        part.resize(part.sizeHint())
-        assert not clipped(part)
-        part.resize(20, part.height())
-        assert clipped(part)

@@ -13,7 +13,6 @@ from shardscope.shell.screenshot import ScreenshotError, _save, png_of
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (5, 3), (64, 7)])
 def test_a_png_holds_every_pixel(qtbot: QtBot, width: int, height: int) -> None:
-    """Whatever the width, the picture that is read again is the picture that was written."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     for x in range(width):
         for y in range(height):
@@ -23,7 +22,6 @@ def test_a_png_holds_every_pixel(qtbot: QtBot, width: int, height: int) -> None:
 
 
 def test_what_cannot_be_written_is_named(qtbot: QtBot, tmp_path: Path) -> None:
-    """A folder that is not there: an error that names the file, for each kind of picture."""
     image = QImage(2, 2, QImage.Format.Format_RGB32)
     image.fill(0)
     for name in ("a.png", "a.jpg"):

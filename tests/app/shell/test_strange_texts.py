@@ -17,7 +17,6 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup.settings import Settings
 from tests.shardcore.formats.des.made import Stored, shard
 
 STRANGE = "k\u202e<b>bold</b>\x07\x1b[31m&amp"
@@ -25,24 +24,11 @@ NAME = os.fsdecode(b"n\xe2\x80\xae<b>bold<b>\x1b[31m\xff & so.des")
 
 
 def is_markup(text: str) -> bool:
-    """Whether Qt may take a text for markup: more than it does."""
     return re.search(r"<[a-zA-Z/!]", text) is not None
 
 
 @pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window of common size."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.resize(1440, 840)
-    made.show()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def strange(tmp_path: Path) -> Path:
-    """A file whose name and keys are strange."""
     kept = [Stored(f"{STRANGE}{n}".encode(), b"content " * (n + 1), "zstd", {STRANGE: STRANGE}) for n in range(3)]
     path = tmp_path / NAME
     path.write_bytes(shard(kept))
@@ -50,7 +36,6 @@ def strange(tmp_path: Path) -> Path:
 
 
 def texts(window: MainWindow) -> Iterator[tuple[QWidget | QAction, str, bool]]:
-    """Every text of every widget and action: who has it, the text, and whether markup in it would act."""
     for part in [window, *window.findChildren(QWidget)]:
         tips = (part.toolTip(), part.statusTip(), part.whatsThis())
         yield from ((part, text, is_markup(text)) for text in tips)
@@ -73,7 +58,6 @@ def texts(window: MainWindow) -> Iterator[tuple[QWidget | QAction, str, bool]]:
 
 
 def wrong(window: MainWindow) -> list[str]:
-    """The texts that act."""
     found = []
     for part, text, rich in texts(window):
         acts = [letter for letter in text if letter != "\n" and unicodedata.category(letter) in ("Cc", "Cf", "Cs")]
@@ -83,8 +67,7 @@ def wrong(window: MainWindow) -> list[str]:
 
 
 def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: Path) -> None:
-    """Opened, selected, looked up, verified, closed, and among the recent files: titles, tips and texts are plain."""
-    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+    with qtbot.waitSignal(window.session.opened):
         window.open(str(strange))
     settle(window, 60)
     assert wrong(window) == []

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from shardcore.teaching.lessons.answers import Given
 from shardcore.teaching.lessons.fresh import FRESH
-from shardcore.teaching.lessons.lesson import Show
-from shardcore.teaching.lessons.stage import StepTarget
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 
@@ -49,7 +46,6 @@ sample: beside.shard
 
 @pytest.fixture
 def own(tmp_path: Path, data: Path) -> Path:
-    """A text that somebody wrote, its sample beside it, and the folder of temporary files of its own."""
     shutil.copy(data / "swh/small.shard", tmp_path / "beside.shard")
     text = tmp_path / "mine.md"
     text.write_text(TEXT)
@@ -58,7 +54,6 @@ def own(tmp_path: Path, data: Path) -> Path:
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where fresh files are made."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -69,7 +64,6 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_a_lesson_does_to_the_window(
     qtbot: QtBot, window: MainWindow, own: Path, data: Path, scratch: Path
 ) -> None:
-    """An own text: a click in a drawing, another file in the middle, and all of it is as before in the end."""
     mine = str(data / "swh/deleted.shard")
     window.open(mine)
     qtbot.waitUntil(lambda: window.session.uri == mine)
@@ -142,7 +136,6 @@ def test_what_a_lesson_does_to_the_window(
 
 
 def test_a_lesson_on_an_open_file_is_in_front(qtbot: QtBot, window: MainWindow, own: Path, data: Path) -> None:
-    """Whichever is read first, the file or the text: the lessons are shown."""
     with qtbot.waitSignal(window.session.opened):
         window.open(str(data / "swh/small.shard"))
     assert not window.panels.in_front("lessons")
@@ -152,19 +145,7 @@ def test_a_lesson_on_an_open_file_is_in_front(qtbot: QtBot, window: MainWindow, 
 
 
 @pytest.mark.thorough
-def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """A step that shows a panel opens the closed lessons again, in front of what shares their place."""
-    with qtbot.waitSignal(window.session.opened):
-        window.open(str(data / "swh/small.shard"))
-    panel = window.panels.panel(LessonPanel)
-    assert window.panels.by_name["lessons"].isHidden()
-    panel.player.wanted.emit(StepTarget(Show.PANEL, "trace"))
-    assert not window.panels.by_name["lessons"].isHidden()
-
-
-@pytest.mark.thorough
 def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """The × of the panel counts for the files that are opened later, until the user asks for the lessons."""
     window.help.teaching.learn("swh")
     panel = window.panels.panel(LessonPanel)
     qtbot.waitUntil(lambda: panel.player.stage is not None and window.panels.in_front("lessons"))
@@ -178,10 +159,3 @@ def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot,
     window.open(str(data / "swh/small.shard"))
     qtbot.waitUntil(lambda: window.session.uri.endswith("small.shard"))
     assert not dock.isHidden()
-
-
-def test_everything_in_a_lesson_has_a_name(window: MainWindow) -> None:
-    """Whoever hears the window is told what each button of the panel is."""
-    panel = window.panels.panel(LessonPanel)
-    for button in panel.findChildren(QAbstractButton):
-        assert button.accessibleName() or button.text()

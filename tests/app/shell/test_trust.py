@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,11 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup.settings import Settings
 from tests.remote.servers import RangeServer
 from tests.remote.test_trust import write_zones
 
 
-@pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.close()
-
-
 def question(window: MainWindow) -> QMessageBox | None:
-    """What is asked, if anything."""
     found = [box for box in window.findChildren(QMessageBox) if box.objectName() == "untrusted" and box.isVisible()]
     return found[0] if found else None
 
@@ -38,7 +25,6 @@ def question(window: MainWindow) -> QMessageBox | None:
 def test_the_window_asks_before_a_folder_beside_the_info(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
-    """Of two key spaces beside the info one is chosen; it is opened once you agree to both folders."""
     root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
     info = json.loads((root / "x/info").read_text())
     info["scales"].append(info["scales"][0] | {"key": "../s1"})
@@ -61,7 +47,6 @@ def test_the_window_asks_before_a_folder_beside_the_info(
 def test_the_answer_decides_what_is_told(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path, agrees: bool
 ) -> None:
-    """Opened behind another file: no error beside the question; agreed to it is shown, declined it is told once."""
     root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
     window.open_paths([str(data / "swh" / "small.shard"), str(root / "x")])
     qtbot.waitUntil(lambda: question(window) is not None and window.session.shard is not None)
@@ -79,7 +64,6 @@ def test_the_answer_decides_what_is_told(
 def test_the_window_asks_before_it_connects(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The question names host and profile as plain text; refused, nothing is sent; agreed to, the zones are opened."""
     monkeypatch.setenv("AWS_PROFILE", "<b>lab</b>")
     with RangeServer() as server:
         write_zones(tmp_path, f"http://{server.host}")

@@ -38,7 +38,6 @@ OTHERS = f"""<mime-info xmlns="{NAMESPACE[1:-1]}"><mime-type type="application/v
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder of the user, with letters that entries have to escape."""
     made = tmp_path / 'data "100%" $HOME\\`'
     monkeypatch.setenv("XDG_DATA_HOME", str(made))
     return made
@@ -46,7 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def samples(tmp_path: Path) -> dict[Path, str | None]:
-    """Files and their types: the samples, one without its ending, a database of another program."""
     found: dict[Path, str | None] = {}
     for name, kind in TYPES.items():
         path = resources.path("samples.json").parent / "samples" / name
@@ -57,7 +55,6 @@ def samples(tmp_path: Path) -> dict[Path, str | None]:
 
 
 def entry_of(folder: Path) -> configparser.SectionProxy:
-    """The desktop entry that was installed."""
     desktop = configparser.RawConfigParser()
     desktop.optionxform = str  # type: ignore[method-assign,assignment]
     desktop.read(folder / desktop_files.ENTRY)
@@ -65,7 +62,6 @@ def entry_of(folder: Path) -> configparser.SectionProxy:
 
 
 def type_of(path: Path, *texts: str) -> str | None:
-    """The type of a file as desktops find it: by the globs of the largest weight, and by magic where these differ."""
     kinds = [kind for text in texts for kind in ElementTree.fromstring(text).iter(f"{NAMESPACE}mime-type")]
     globs = [(kind, one) for kind in kinds for one in kind.iter(f"{NAMESPACE}glob")]
     hits = [(int(one.get("weight", 50)), kind) for kind, one in globs if fnmatch(path.name, one.attrib["pattern"])]
@@ -81,7 +77,6 @@ def type_of(path: Path, *texts: str) -> str | None:
 
 
 def test_files_are_recognised_by_what_they_are(folder: Path, samples: dict[Path, str | None]) -> None:
-    """Each format is found by magic or by its own ending; `*.shard` is not claimed, nor are databases `*.mdb`."""
     list(desktop_files.install(["shardscope"], folder))
     types = (folder / desktop_files.TYPES).read_text("utf-8")
     assert {path.name: type_of(path, types, OTHERS) for path in samples} == {p.name: k for p, k in samples.items()}
@@ -93,14 +88,12 @@ def test_files_are_recognised_by_what_they_are(folder: Path, samples: dict[Path,
 
 
 def gio_type(path: Path) -> str:
-    """The type of a file, as GNOME finds it."""
     command = ["gio", "info", "-a", "standard::content-type", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()[-1]
 
 
 def test_a_double_click_starts_the_program(folder: Path, tmp_path: Path) -> None:
-    """The entry starts the program by its whole path, whatever letters are in it, with the chosen file."""
     program = tmp_path / 'my "own" $tools\\`' / "shardscope"
     program.parent.mkdir()
     list(desktop_files.install([str(program)], folder))
@@ -115,19 +108,7 @@ def test_a_double_click_starts_the_program(folder: Path, tmp_path: Path) -> None
         assert split_link(started.read_text().strip()) == (str(tmp_path / "a b.shard"), None)
 
 
-def test_urls_of_desktops_are_opened(tmp_path: Path) -> None:
-    """A `file://` URL is the path that it names; a place behind it is selected."""
-    path = tmp_path / "a file.shard"
-    path.write_bytes(b"x")
-    assert split_link(path.as_uri()) == (str(path), None)
-    found, span = split_link(f"{path.as_uri()}#3")
-    assert found == str(path)
-    assert span is not None
-    assert span.start == 3
-
-
 def test_what_was_installed_is_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line stands for each file; icons have their sizes; afterwards everything else is there as before."""
     other = folder / "applications/other.desktop"
     other.parent.mkdir(parents=True)
     other.write_text("[Desktop Entry]\n")
@@ -149,26 +130,16 @@ def test_what_was_installed_is_removed(folder: Path, capsys: pytest.CaptureFixtu
     assert other.read_text() == "[Desktop Entry]\n"
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file where a folder is needed: exit code 1 and one line."""
-    folder.mkdir()
-    (folder / "applications").write_text("")
-    assert main(["--install-desktop"]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_other_systems_get_one_line(
     system: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On macOS and Windows nothing reads these files, and the program says so."""
     monkeypatch.setattr(desktop_files.sys, "platform", system)
     assert main(["--install-desktop"]) == 2
     assert capsys.readouterr().err == f"shardscope: {desktop_files.NOT_HERE}\n"
 
 
 def test_the_running_program_is_named_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A bundle is started by its program, a script by its path, a module by its Python."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["bin/shardscope"])
     assert desktop_files.running_command() == [str(tmp_path / "bin/shardscope")]

@@ -10,7 +10,6 @@ from shardscope.__main__ import quick_start
 
 
 def test_the_collector_works_again_after_the_start() -> None:
-    """While the window is made nothing is collected; afterwards it is, also when the window could not be made."""
     with quick_start():
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -27,14 +27,12 @@ from shardscope.startup.file_links import pasted_link, split_link
     ],
 )
 def test_a_link_is_a_file_and_a_place(tmp_path: Path, link: str, place: Span | None) -> None:
-    """An offset or a range after the last `#`, in the file or in what bytes of it decode to; all else is a name."""
     path = tmp_path / "a.shard"
     path.touch()
     assert split_link(f"{path}{link}") == ((str(path), place) if place else (f"{path}{link}", None))
 
 
 def test_files_whose_name_holds_the_sign_still_open(tmp_path: Path) -> None:
-    """A file that is called like a link is that file; a link to it has one more `#`. What is not there stays whole."""
     path = tmp_path / "a#5"
     assert split_link(str(path)) == (str(path), None)
     path.touch()
@@ -46,7 +44,6 @@ def test_files_whose_name_holds_the_sign_still_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("span", [Span("", 3, 4), Span("", 3, 9), Span("", 3, 3), Span("@5-9", 0, 2)])
 def test_links_of_cards_lead_back(tmp_path: Path, span: Span) -> None:
-    """What a card prints opens at the same place, names with blanks and signs included."""
     path = tmp_path / "a b#'c.shard"
     path.touch()
     program, link = shlex.split(link_command(str(path), span))

@@ -29,13 +29,6 @@ def test_recent_files(tmp_path: Path) -> None:
     assert again.recent == []
 
 
-def test_one_recent_file_is_a_list(tmp_path: Path) -> None:
-    """A list of one comes back as a list."""
-    settings = Settings(tmp_path / "s.json")
-    settings.add_recent("/data/1.shard")
-    assert Settings(tmp_path / "s.json").recent == ["/data/1.shard"]
-
-
 def test_theme_and_layout(tmp_path: Path) -> None:
     """The theme is one of those there are; a layout comes back byte by byte."""
     settings = Settings(tmp_path / "s.json")
@@ -65,7 +58,6 @@ KINDS = ("", "_done")
 
 
 def is_stored(attribute: object) -> bool:
-    """Whether an attribute of the class is a value of the file."""
     return hasattr(attribute, "__set_name__")
 
 
@@ -94,7 +86,6 @@ print(settings.theme, settings.layout("geometry"))
 
 
 def test_settings_that_are_planted_run_nothing(tmp_path: Path) -> None:
-    """Neither the window nor Qt's own file dialog unpickles Python objects that settings of Qt may hold."""
     own = tmp_path / "shardscope"
     files = [tmp_path / "QtProject.conf", *(own / name for name in ("settings.json", "shardscope.ini"))]
     environment = os.environ | {"XDG_CONFIG_HOME": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"}
@@ -112,7 +103,6 @@ def test_settings_that_are_planted_run_nothing(tmp_path: Path) -> None:
     ids=["ini", "empty", "list", "cut", "zeros", "deep", "digits", "long"],
 )
 def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> None:
-    """It runs nothing, is not lost, and the settings are those of the first start; they are kept from then on."""
     path, told = tmp_path / "settings.json", list[str]()
     path.write_text(text)
     settings = Settings(path)
@@ -124,11 +114,8 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
     assert (Settings(path).theme, len(told)) == ("dark", 1)
 
 
-@pytest.mark.parametrize(
-    "value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"]
-)
+@pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"])
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
-    """Reading them never fails."""
     path, names = tmp_path / "s.json", ["theme", *(name for name, one in vars(Settings).items() if is_stored(one))]
     keys = ["layout/state", "columns/swh", *(f"lessons{kind}/small" for kind in KINDS), *names]
     path.write_text("{" + ", ".join(f'"{key}": {value}' for key in keys) + "}")
@@ -141,7 +128,6 @@ def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, val
 
 
 def test_two_windows_keep_the_values_of_both(tmp_path: Path) -> None:
-    """A window writes what it changed, and not what it read when it started."""
     one, other = Settings(tmp_path / "s.json"), Settings(tmp_path / "s.json")
     one.theme, other.price = "dark", "gcs"
     one.zoom = 1.5
@@ -150,7 +136,6 @@ def test_two_windows_keep_the_values_of_both(tmp_path: Path) -> None:
 
 
 def test_settings_that_cannot_be_written_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The window goes on with what was chosen."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert settings_file() == tmp_path / "shardscope" / "settings.json"
     (tmp_path / "shardscope").mkdir()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
@@ -23,7 +24,6 @@ from shardscope.startup.single import (
     SingleWindow,
     claim,
     hand_over,
-    is_shown,
     message_of,
     read_message,
     socket_name,
@@ -35,7 +35,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="a socket is a file o
 
 @pytest.fixture
 def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a socket in a folder of the test."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "s"
     folder.mkdir()
@@ -46,8 +45,7 @@ def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def server(name: str) -> Iterator[SingleWindow]:
-    """A running window that listens."""
+def server(name: str, qapp: QApplication) -> Iterator[SingleWindow]:
     made = SingleWindow(name)
     assert made.listens
     yield made
@@ -55,7 +53,6 @@ def server(name: str) -> Iterator[SingleWindow]:
 
 
 def sent(qtbot: QtBot, name: str, data: bytes) -> bytes | None:
-    """What a window answers to some bytes; None when it ends the connection."""
     socket = QLocalSocket()
     answer = bytearray()
     socket.connectToServer(name)
@@ -67,7 +64,7 @@ def sent(qtbot: QtBot, name: str, data: bytes) -> bytes | None:
         answer.extend(socket.readAll().data())
         return socket.state() is QLocalSocket.LocalSocketState.UnconnectedState
 
-    qtbot.waitUntil(over, timeout=10_000)
+    qtbot.waitUntil(over)
     return bytes(answer) or None
 
 
@@ -77,20 +74,11 @@ def sent(qtbot: QtBot, name: str, data: bytes) -> bytes | None:
 def test_a_message_carries_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths are whole, whatever the working directory of the running window is; formats and bytes go along."""
     monkeypatch.chdir(tmp_path)
-    files = [Handover("a.shard", "swh", Span("", 8, 16)), Handover("s3://bucket/key"), Handover("/x/ü b.shard")]
+    same = (Handover("s3://bucket/key"), Handover("/x/ü b.shard"), Handover("https://host/a.zip#/x/y", "zip"))
+    files = [Handover("a.shard", "swh", Span("", 8, 16)), *same]
     found = read_message(message_of(files).strip())
-    assert found == (
-        Handover(str(tmp_path / "a.shard"), "swh", Span("", 8, 16)),
-        Handover("s3://bucket/key"),
-        Handover("/x/ü b.shard"),
-    )
+    assert found == (Handover(str(tmp_path / "a.shard"), "swh", Span("", 8, 16)), *same)
     assert read_message(message_of([]).strip()) == ()
-
-
-def test_links_are_handed_over(tmp_path: Path) -> None:
-    """A link to what is inside a file, local or not, opens in the running window; a container may be the format."""
-    files = (Handover("https://host/a.zip#/x/y"), Handover(f"{tmp_path}/a.zip#/x"), Handover("/a", "zip"))
-    assert read_message(message_of(files).strip()) == files
 
 
 @pytest.mark.parametrize(
@@ -103,7 +91,6 @@ def test_links_are_handed_over(tmp_path: Path) -> None:
     ],
 )
 def test_no_credential_is_sent_or_taken(uri: str) -> None:
-    """An address with a login or a signature is not handed over, and not accepted."""
     assert message_of([Handover(uri)]) == b""
     with pytest.raises(ValueError, match="credential"):
         read_message(json.dumps({"version": 1, "open": [{"uri": uri}]}).encode())
@@ -142,14 +129,12 @@ def test_a_message_is_bounded() -> None:
     ],
 )
 def test_what_is_no_file_is_refused(entry: object) -> None:
-    """Every entry is checked; one that is wrong refuses the message."""
     with pytest.raises(ValueError):
         read_message(json.dumps({"version": 1, "open": [{"uri": "/fine"}, entry]}).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe", b'{"version": 2, "open": []}', b"[" * 50_000])
 def test_what_is_no_message_is_refused(data: bytes) -> None:
-    """Other JSON, no JSON, no text, another version, deep nesting."""
     with pytest.raises(ValueError):
         read_message(data)
 
@@ -158,7 +143,6 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 
 
 def test_the_name_has_the_user_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each user, display and place of settings has a socket of its own."""
     monkeypatch.setenv("DISPLAY", ":7")
     first = socket_name()
     monkeypatch.setenv("DISPLAY", ":8")
@@ -167,20 +151,13 @@ def test_the_name_has_the_user_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"shardscope-{os.getuid()}-" in first
 
 
-def test_pictures_without_a_display_neither_listen_nor_ask(qtbot: QtBot) -> None:
-    """The tests run without a display, as pictures are taken: there is nothing to share."""
-    assert not is_shown()
-
-
 @posix
 def test_only_the_user_may_write_to_the_socket(server: SingleWindow, name: str) -> None:
-    """Others have no right to the socket."""
     assert server.listens
     assert stat.S_IMODE(Path(name).stat().st_mode) & 0o077 == 0
 
 
 def test_a_second_start_hands_its_files_over(server: SingleWindow, name: str, qtbot: QtBot) -> None:
-    """The window is told of the files, and the other start of that."""
     with qtbot.waitSignal(server.wanted) as caught:
         answer = sent(qtbot, name, message_of([Handover("/a/b.shard")]))
     assert caught.args == [(Handover("/a/b.shard"),)]
@@ -188,22 +165,19 @@ def test_a_second_start_hands_its_files_over(server: SingleWindow, name: str, qt
 
 
 def test_a_message_may_arrive_in_pieces(server: SingleWindow, name: str, qtbot: QtBot) -> None:
-    """It is read up to its end, however it is cut."""
     socket = QLocalSocket()
     socket.connectToServer(name)
     message = message_of([Handover("/a/b.shard")])
     with qtbot.waitSignal(server.wanted) as caught:
         for at in range(0, len(message), 7):
             socket.write(message[at : at + 7])
-            socket.flush()
-            qtbot.wait(1)
+            qtbot.waitUntil(lambda: socket.flush() or not socket.bytesToWrite())
     assert caught.args == [(Handover("/a/b.shard"),)]
     qtbot.waitUntil(lambda: socket.state() is QLocalSocket.LocalSocketState.UnconnectedState)
 
 
 @pytest.mark.parametrize("data", [b"nonsense\n", b"x" * (LONGEST + 10), b'{"version": 1, "open": [{"uri": "a"}]}\n'])
 def test_nonsense_is_ended_without_an_answer(server: SingleWindow, name: str, qtbot: QtBot, data: bytes) -> None:
-    """The connection ends, nothing opens, and the next start is heard."""
     with qtbot.assertNotEmitted(server.wanted):
         assert sent(qtbot, name, data) is None
     with qtbot.waitSignal(server.wanted):
@@ -218,16 +192,10 @@ def test_silence_is_ended(server: SingleWindow, name: str, qtbot: QtBot, monkeyp
         guest.connectToServer(name)
     idle = QLocalSocket.LocalSocketState.UnconnectedState
     qtbot.waitUntil(lambda: sum(guest.state() is not idle for guest in guests) <= MOST_GUESTS, timeout=5_000)
-    qtbot.waitUntil(lambda: all(guest.state() is idle for guest in guests), timeout=10_000)
-
-
-def test_without_a_window_nothing_is_handed_over(name: str) -> None:
-    """A start without a running window opens its own."""
-    assert not hand_over(name, message_of([]))
+    qtbot.waitUntil(lambda: all(guest.state() is idle for guest in guests))
 
 
 def test_a_socket_that_a_crash_left_is_replaced(name: str, qtbot: QtBot) -> None:
-    """Nothing answers on it: the start opens a window, which listens in its place."""
     left = QLocalServer()
     assert left.listen(name)
     kept = Path(name).with_name("kept")
@@ -248,7 +216,6 @@ def test_a_socket_that_a_crash_left_is_replaced(name: str, qtbot: QtBot) -> None
 
 @pytest.mark.usefixtures("qapp")
 def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the look for a window until the start listens itself, no other start gets in between."""
     looks: list[bool] = []
 
     def looked(*_: object) -> bool:
@@ -271,7 +238,6 @@ def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypat
 def test_a_socket_of_another_user_is_not_trusted(
     server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What another user put there under this name is told nothing."""
     assert server.listens
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert not hand_over(name, message_of([Handover("/a")]))
