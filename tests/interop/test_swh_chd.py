@@ -70,8 +70,8 @@ def test_the_reference_reads_our_function(tmp_path: Path, count: int) -> None:
 def test_the_reference_finds_nothing_in_the_signed_dialect(data: Path) -> None:
     from swh.shard import Shard
 
-    expected = json.loads((data / "swh/signed_dialect.expected.json").read_text())
-    with Shard(str(data / "swh/signed_dialect.shard")) as shard:
+    expected = json.loads((data / "swh/dialect/signed_dialect.expected.json").read_text())
+    with Shard(str(data / "swh/dialect/signed_dialect.shard")) as shard:
         for key in expected["objects"]:
             with pytest.raises(KeyError):
                 shard.lookup(bytes.fromhex(key))

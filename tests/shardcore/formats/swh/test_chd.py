@@ -119,7 +119,7 @@ def test_functions_of_reference_files_are_built_again(data: Path, name: str) -> 
 
 def test_the_signed_dialect(data: Path) -> None:
     """The sample fits the signed rule for all keys, the usual one for hardly any."""
-    section, slots = sample(data, "signed_dialect")
+    section, slots = sample(data, "dialect/signed_dialect")
     seed, n, buckets, encoded = take_apart(section)
     displacements = decode(encoded, buckets).displacements
     keys = key_array([bytes.fromhex(key) for key in slots])

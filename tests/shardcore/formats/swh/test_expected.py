@@ -113,7 +113,7 @@ def test_deletions_and_old_slots_are_no_errors() -> None:
 
 def test_the_signed_dialect_is_reported_and_recovered(tmp_path: Path) -> None:
     """Keys of the signed dialect are not found, verification says why, and all objects are recovered."""
-    with shardcore.open(DATA / "signed_dialect.shard") as shard:
+    with shardcore.open(DATA / "dialect" / "signed_dialect.shard") as shard:
         keys = [key for key in shard.objects.keys if key is not None]
         for key in keys[:3]:
             with pytest.raises(shardcore.FormatError, match="does not fit these keys"):
@@ -121,8 +121,8 @@ def test_the_signed_dialect_is_reported_and_recovered(tmp_path: Path) -> None:
         with pytest.raises(shardcore.FormatError, match="does not fit these keys"):
             shard.find_many(keys)
         assert all(len(shard.read(shard.objects.ref(row))) >= 0 for row in range(3))
-    assert salvage(DATA / "signed_dialect.shard", tmp_path / "out").count(Condition.WHOLE) == len(keys)
-    with shardcore.open(DATA / "signed_dialect.shard") as shard:
+    assert salvage(DATA / "dialect" / "signed_dialect.shard", tmp_path / "out").count(Condition.WHOLE) == len(keys)
+    with shardcore.open(DATA / "dialect" / "signed_dialect.shard") as shard:
         report = shard.verify("index")
         assert not report.ok
         assert [f.code for f in report.findings if f.severity is shardcore.Severity.ERROR] == ["swh.signed-dialect"]
