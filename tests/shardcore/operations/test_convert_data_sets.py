@@ -13,8 +13,7 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.shard import DesShard
 from shardcore.model.finding import Depth
-from shardcore.operations import convert_source
-from shardcore.operations import convert_work
+from shardcore.operations import convert_source, convert_work
 from shardcore.operations.convert import convert
 from shardcore.operations.convert_source import FromShard
 from shardcore.operations.pack import pack
