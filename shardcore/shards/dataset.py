@@ -71,11 +71,11 @@ MOST_FILES = 40
 class DataSetFile(Protocol):
     @property
     def name(self) -> str:
-        """Its name."""
+        """File name, relative to the folder of the data set."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size of the file in bytes."""
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:

@@ -77,7 +77,7 @@ class TextContent(Content):
 
 @dataclass(frozen=True, slots=True)
 class JsonContent(TextContent):
-    """JSON text with the object it parses to."""
+    """Text that could be parsed as JSON, and the result."""
 
     kind: ClassVar[str] = "json"
 
