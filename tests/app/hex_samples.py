@@ -118,6 +118,14 @@ class _Watched(Source):
         """As the source."""
         return self._reader.source.size
 
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        if self.near:
+            return ((start, stop),)
+        end = 0
+        while (longer := max((b for a, b in self._reader.reads if a <= end), default=0)) > end:
+            end = longer
+        return ((start, min(stop, end)),) if start < end else ()
+
     def _read(self, start: int, stop: int) -> bytes:
         """As the source, once it is let go."""
         self._reader.held.wait(30)

@@ -154,3 +154,5 @@ def test_what_killed_programs_left_is_reported(
     assert not scratch.exists()
     assert run(["extract", str(tmp_path / "a"), "s3://shards/left/", *flags(proxy)]) == 3
     assert "2 unfinished uploads at s3://shards/left/: abort them" in capsys.readouterr().err
+    for one in client.list_multipart_uploads(Bucket="shards")["Uploads"]:
+        client.abort_multipart_upload(Bucket="shards", Key=one["Key"], UploadId=one["UploadId"])

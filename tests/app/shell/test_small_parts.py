@@ -126,10 +126,13 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "s.json")
     page = Welcome(settings)
     qtbot.addWidget(page)
-    page.show()
+    page.resize(1000, 600)
+    with qtbot.waitExposed(page):
+        page.show()
     assert not page.recent.isVisible()
     settings.add_recent("/data/somewhere/last.shard")
     page.refresh()
+    QtWidgets.QApplication.processEvents()
     assert page.recent.isVisible()
     assert page.recent.model().index(0, 0).data().startswith("last.shard")
     with qtbot.waitSignal(page.chosen) as caught:

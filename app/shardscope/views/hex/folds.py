@@ -18,9 +18,6 @@ from shardscope.views.hex.layout import HexLayout, ScreenRows
 LOCAL = 1 << 30
 """Maximum number of bytes compared beyond each end of a fold in a local source."""
 
-REMOTE = 16 * PAGE
-"""The same for a remote source; otherwise a screen of zeros would read the whole file."""
-
 CHUNK = 4 * 1024 * 1024
 """Bytes compared between two checks for cancellation."""
 
@@ -69,11 +66,13 @@ class EqualBytes:
 
 
 def measure(readable: Readable, name: str, found: EqualBytes, check: Callable[[], object]) -> EqualBytes:
-    """Extend equal bytes to both sides, at most `LOCAL` or `REMOTE` bytes each. Runs in a job."""
+    """Extend equal bytes to both sides by at most `LOCAL`, in a remote source within cached bytes. Runs in a job."""
     source = readable.bytes_of(name)
-    most = LOCAL if source.near else REMOTE
     value = source.read(found.start, found.start + 1)[0]
-    low, high = max(found.start - most, 0), min(found.stop + most, source.size)
+    low, high = max(found.start - LOCAL, 0), min(found.stop + LOCAL, source.size)
+    if not source.near:
+        cached = (one for one in source.loaded(low, high) if one[0] <= found.start and found.stop <= one[1])
+        low, high = next(cached, (found.start, found.stop))
 
     def in_field(at: int, size: int, ahead: int) -> int:
         first, last = (at - 1, at + size) if ahead > 0 else (at - size, at + 1)
