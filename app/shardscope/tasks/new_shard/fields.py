@@ -85,7 +85,7 @@ class OptionForm(QWidget):
             for box in field.findChildren(QComboBox):
                 box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
                 box.installEventFilter(self)
-            label = QLabel(option.name, self)
+            label = plain_label(option.name)
             label.setBuddy(field)
             label.setMinimumHeight(field.sizeHint().height())
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)

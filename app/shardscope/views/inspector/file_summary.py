@@ -135,11 +135,12 @@ def _named(name: str, role: SectionRole) -> str:
     return name if role.value in name.split() else f"{name} · {role.value}"
 
 
-class ShareBar(QWidget):
+class ShareBar(QLabel):
     def __init__(self, role: SectionRole | None, share: float) -> None:
         super().__init__()
         self._role, self._share = role, share
         self.setFixedHeight(6)
+        self.setAccessibleName(f"{share:.0%}")
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours, body = theme.of(self), QRectF(self.rect())
