@@ -413,7 +413,7 @@ SWH = (
     Row("Go > Previous note", selects(72, 80), noted),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
-    Row("Go > Open inside", lambda window: "does not open" in window.notices.text, at(512, 513)),
+    Row("Go > Open inside", lambda window: "Cannot open" in window.notices.text, at(512, 513)),
     Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), two_places),
     Row("Go > Forward", selects(4000, 4008), forward),
@@ -441,7 +441,7 @@ SWH = (
         lambda window: window.focusWidget() is window.hex.view,
         lambda window: window.objects.table.setFocus(),
     ),
-    Row("Objects > Open inside", lambda window: "does not open" in window.notices.text),
+    Row("Objects > Open inside", lambda window: "Cannot open" in window.notices.text),
     Row("Objects > Find references", lambda window: window.session.question is not None),
     changing("Objects > Hide unused and deleted rows", lambda window: window.objects.filter.text()),
     Row(
