@@ -305,7 +305,8 @@ class HexPainter:
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
         """Return the cache key of a line, apart from its bytes, whose changes call `forget`."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
-        return scroll, start, stop, _inside(scene.selection, start, stop), _inside(scene.record, start, stop)
+        records = {_inside(one, start, stop) for one in scene.records}
+        return scroll, start, stop, _inside(scene.selection, start, stop), frozenset(records - {None})
 
     # --- over the rows ---
 

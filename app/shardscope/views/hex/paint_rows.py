@@ -211,8 +211,8 @@ class HexRowPainter:
     def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         loaded = cells.state == CellState.LOADED
         colours = np.where(loaded, self._shades[cells.shade], np.uint32(0))
-        if scene.record is not None:
-            chosen = loaded & _within(cells, [scene.record])
+        if scene.records:
+            chosen = loaded & _within(cells, scene.records)
             colours[chosen] = self._selected[cells.shade[chosen]]
         if scene.hits:
             _tint(colours, _within(cells, scene.hits), self.palette.text, _HIT_TINT)

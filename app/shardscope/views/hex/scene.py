@@ -71,3 +71,8 @@ class HexScene:
     half: bool = False
     record: Range | None = None
     """Record under the pointer."""
+
+    @property
+    def records(self) -> tuple[Range, ...]:
+        """Return the records at the caret and under the pointer, whose roles have a background."""
+        return (*self.frames[-1:], *([self.record] if self.record is not None else []))

@@ -122,8 +122,8 @@ def test_only_rows_that_change_are_painted(full: PageCache) -> None:
     painter = QPainter(image)
     steps: list[tuple[dict[str, Any], int]] = [
         ({}, 20),
-        ({"caret": 33, "hover": (16, 48), "frames": [(32, 40)], "focused": True}, 0),
-        ({"top": 1}, 1),
+        ({"caret": 33, "hover": (16, 48), "frames": [(32, 40)], "focused": True}, 1),
+        ({"top": 1}, 2),
         ({"top": 1, "selection": (20, 60)}, 3),
         ({"top": 1, "selection": (20, 65)}, 2),
         ({"top": 0, "selection": (20, 65)}, 1),
