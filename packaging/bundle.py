@@ -75,7 +75,7 @@ def modules() -> tuple[list[str], list[str]]:
     return wanted, others
 
 
-def resources() -> list[tuple[str, str]]:
+def assets() -> list[tuple[str, str]]:
     """Return what the wheel has beside modules: file or folder, and its folder in the bundle."""
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     found = [("shardcore/__init__.pyi", "shardcore")]
