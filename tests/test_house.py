@@ -75,7 +75,7 @@ ROOMS = {
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
     "shardcore/formats/neuroglancer": (45, 7_511, 6_159, 664),
     # salvage lists a million objects and reads each content once
-    "shardcore/formats/swh": (27, 4_029, 3_159, 413),
+    "shardcore/formats/swh": (27, 4_029, 3_159, 412),
     "shardcore/formats/xorb": (13, 1_417, 1_114, 140),
     # numbers are written so that they read back; polylines
     "shardcore/model": (33, 3_366, 2_891, 846),

@@ -64,8 +64,6 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class BucketKeys:
-    """Keys of a bucket at one displacement."""
-
     moves: list[KeyMove]
     held: dict[int, Held]
     present: bool
