@@ -69,7 +69,7 @@ ROOMS = {
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
     "shardcore/formats/bloscpack": (41, 5_875, 4_700, 520),
-    "shardcore/formats/des": (32, 5_280, 4_168, 443),
+    "shardcore/formats/des": (32, 5_277, 4_165, 443),
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (31, 4_760, 3_647, 423),
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
@@ -89,12 +89,12 @@ ROOMS = {
     # the contract that what verify passes is read
     "shardcore/testing": (13, 1_474, 1_379, 253),
     # a failing sync is reported as what it is; abandoned writers remove their files
-    "shardcore/writing": (20, 3_063, 2_688, 616),
+    "shardcore/writing": (20, 3_063, 2_688, 620),
     # settings run no code
     "app/shardscope": (2, 243, 212, 10),
     "app/shardscope/learning": (39, 5_483, 5_052, 124),
     # typed bytes are what every view shows; remote files are fetched as far as they are looked at
-    "app/shardscope/session": (31, 3_355, 2_937, 351),
+    "app/shardscope/session": (31, 3_355, 2_937, 354),
     # several files open in order; notices are readable at any width
     "app/shardscope/shell": (25, 4_643, 4_223, 202),
     # an invalid settings file is set aside and reported
@@ -102,7 +102,7 @@ ROOMS = {
     # .npy files are packed and converted; salvage shows what was left out
     "app/shardscope/tasks": (38, 5_135, 4_536, 208),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (85, 16_079, 14_713, 578),
+    "app/shardscope/views": (85, 16_079, 14_713, 581),
     # keys of digits keep both ends; columns scroll
     "app/shardscope/widgets": (37, 2_727, 2_234, 200),
     # small files from the field, large honest files, contracts and faults of networks and disks

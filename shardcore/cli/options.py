@@ -379,7 +379,7 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Write the request log at the end, also after an error; print its notes."""
+    """Record the requests of the block; then, also after an error, print the notes and write the log to `target`."""
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -450,7 +450,7 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
     if start is None or stop is None:
         raise UsageError(f"--range must be A:B, two byte offsets, not {short(text)}")
     if start > stop:
-        raise UsageError(f"--range {text}: A exceeds B")
+        raise UsageError(f"--range {text}: the start is after the end")
     return start, stop
 
 

@@ -270,7 +270,7 @@ def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
             charge_expanded(len(piece))
             expanded, chunk = expanded + len(piece), engine.unconsumed_tail
             if expanded > DEFAULT_LIMIT:
-                raise FormatError(f"the gzip member has over {plural(DEFAULT_LIMIT, 'byte')}", span=Span("", at, place))
+                raise FormatError(f"the gzip member exceeds {plural(DEFAULT_LIMIT, 'byte')}", span=Span("", at, place))
             if not piece:
                 break
         if engine.eof:

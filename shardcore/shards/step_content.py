@@ -39,7 +39,7 @@ Shown: TypeAlias = "Fields | Compared | Figure"
 
 @dataclass(frozen=True, slots=True)
 class StepValue:
-    """Value of a drawn step: `span` is where it is stored, `target` the offset that it refers to."""
+    """Value in the drawing of a lookup step: `span` is where it is stored, `target` the offset that it refers to."""
 
     name: str
     text: str
@@ -50,7 +50,7 @@ class StepValue:
 
 @dataclass(frozen=True, slots=True)
 class StepContent:
-    """Content of a drawn step; `inputs` are bytes of earlier steps."""
+    """Content of the drawing of a lookup step; `inputs` are bytes of earlier steps."""
 
     title: str
     caption: str

@@ -60,13 +60,13 @@ def seen(files: dict[str, bytes]) -> str:
 
 
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
-    """Run a method of a test class (with the target) repeatedly, killing each run at another moment.
+    """Run a method of a test class with `target` repeatedly, killing each run at a different moment.
 
     If the class has methods `prepared` and `judged`, they are called with the target before and after each run, and the
-    result of `judged` is returned. Otherwise the target is removed before each run, and other remains stay.
+    result of `judged` is returned. Otherwise only the target is removed before each run.
 
     Returns:
-        The files after each run, in the form of `seen`.
+        One text per run: the files after it, as `seen` lists them.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"

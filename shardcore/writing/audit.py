@@ -22,7 +22,7 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Values of an audit log entry that the edit does not contain; `time` is ISO 8601 in UTC, empty for now."""
+    """Who made an edit and why, for the audit log; `time` is ISO 8601 in UTC (default: the current time)."""
 
     reason: str = ""
     who: str = ""

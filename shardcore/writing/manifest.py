@@ -288,10 +288,11 @@ class ManifestReader:
 
 
 class ResultManifest:
-    """Keys of the result.
+    """Manifest of the keys in a written shard.
 
-    Without `path`, it lists only the keys that changed, each with the new key: `OUT.manifest.json` beside a file,
-    `manifest.json` in a folder, nothing if no key changed. With `path`, it lists all objects and the skipped inputs.
+    Without `path` it has only the keys that changed, old and new; nothing is written if no key changed. It is stored as
+    `OUT.manifest.json` beside a file, as `manifest.json` in a folder. With `path` it has all objects and the skipped
+    inputs.
     """
 
     def __init__(

@@ -99,7 +99,10 @@ def lock(descriptor: int) -> bool:
 
 
 def in_use(path: Path) -> bool | None:
-    """Return whether a running process holds the lock; None without locks, True if the file cannot be opened."""
+    """Return whether a process holds the lock of the file `path`.
+
+    True if the file cannot be opened; None if the file system has no locks.
+    """
     try:
         descriptor = open_to_lock(path)
     except OSError:

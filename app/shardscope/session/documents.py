@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Document:
-    """One open file; `state`, `views` and `mail` (results of jobs to deliver) are set while it is parked."""
+    """One open file. While another tab is shown, `state`, `views` and `mail` (undelivered results of jobs) are kept."""
 
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))

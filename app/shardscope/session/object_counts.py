@@ -24,7 +24,10 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Counts of all rows; `constant` are the columns with the same value in all rows, and `state` if all are live."""
+    """Numbers of rows by kind, state and codec.
+
+    `constant` names the columns with one value in all rows; it has `state` only if all objects are live.
+    """
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]

@@ -202,7 +202,7 @@ class OpenRequest:
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()
-            raise UsageError("a folder cannot be broken: open one of its files")
+            raise UsageError("the sandbox needs a file: open one of this folder")
         try:
             return PatchedSource(base, self.changes, expects=self.expects)
         except BaseException:

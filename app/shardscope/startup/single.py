@@ -99,7 +99,7 @@ def message_of(files: Sequence[Handover]) -> bytes:
 def read_message(data: bytes) -> tuple[Handover, ...]:
     """Return the files of a message; raises `ValueError` if it is invalid."""
     if len(data) > LONGEST:
-        raise ValueError("too long")
+        raise ValueError("the message is too long")
     try:
         found = json.loads(data.decode())
     except RecursionError as error:
@@ -136,11 +136,11 @@ def _read_span(found: object) -> Span | None:
     if found is None:
         return None
     if not isinstance(found, list) or len(found) != 3:
-        raise ValueError("no range")
+        raise ValueError("not a range of bytes")
     source, start, stop = found
     numbers = all(type(one) is int and 0 <= one < 1 << 63 for one in (start, stop))
     if not isinstance(source, str) or len(source) > LONGEST_PATH or not numbers or start > stop:
-        raise ValueError("no range")
+        raise ValueError("not a range of bytes")
     return Span(source, start, stop)
 
 

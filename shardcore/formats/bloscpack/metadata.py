@@ -82,7 +82,7 @@ class MetadataSection:
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
-    """Read the section's header, at `start` of a file of `size` bytes; raise Truncated where the section is longer."""
+    """Read the header of the section at `start`; raise Truncated if the section ends after the file of `size` bytes."""
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
     at = start + METADATA_HEADER.offsets["meta_checksum"]
     section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
@@ -129,7 +129,7 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
 
 
 def parse_metadata(section: MetadataSection, text: bytes) -> Any:
-    """Return the value of the metadata text; raise FormatError where `magic_format` or the text is not JSON."""
+    """Return the parsed metadata; raise FormatError if `magic_format` is not `JSON`, or the text is not valid JSON."""
     for name, message in section.problems():
         if name == "magic_format":
             raise FormatError(message, span=section.header)

@@ -17,13 +17,13 @@ from shardcore.sources.base import Folder, Source, read_pieces
 def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
     """Yield the uncompressed content of an inline object.
 
-    The declared size is checked for every codec; the reference ignores it for codec none.
+    Without `limit` the size must be the declared one, for every codec; the reference does not check it for codec none.
 
     Args:
         source: The shard.
         entries: Its index.
         row: The entry.
-        limit: Most bytes of a compressed content, instead of exactly the declared size.
+        limit: Maximum uncompressed size; the declared size is then not checked.
 
     Raises:
         FormatError: Offset, length or codec is impossible, or the payload is damaged.

@@ -181,11 +181,6 @@ def uid_bytes(uid: str) -> bytes:
     return data
 
 
-def write_uid(uid: str) -> bytes:
-    data = uid_bytes(uid)
-    return UID_HEAD.pack(uid_length=len(data)) + data
-
-
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
     """Parse metadata; {} for no bytes. Raise FormatError where it is not a JSON object."""
     if not data:

@@ -96,7 +96,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no byte 0x3e7: tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
     (2, "unknown source 'index'", ["explain", "SWH", "5", "--in", "index"]),
     # --- parts, ranges, kinds ---
-    (2, "--range 5:2: A exceeds B", ["get", "SWH", A, "--range", "5:2"]),
+    (2, "--range 5:2: the start is after the end", ["get", "SWH", A, "--range", "5:2"]),
     (2, "--range must be A:B, two byte offsets, not '5'", ["get", "SWH", A, "--range", "5"]),
     (2, "has no part 'fragments' (available: none", ["get", "SWH", A, "--part", "fragments"]),
     (2, "no objects of kind 'xorb' here, only object", ["ls", "SWH", "--kind", "xorb"]),

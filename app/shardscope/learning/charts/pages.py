@@ -90,7 +90,7 @@ class ChartPages(QWidget):
         self.turn.setObjectName("chartTurn")
         self.turn.setCheckable(True)
         self.turn.setText(self.tr("Spread"))
-        self.turn.setToolTip(self.tr("Counts the places by what they hold, beside what chance would give"))
+        self.turn.setToolTip(self.tr("Number of slots or shards by load, and the numbers expected by chance"))
         self.title = WrapText(bold=True)
         self.note = WrapText(tone="muted")
         self.why = WrapText(tone="muted")

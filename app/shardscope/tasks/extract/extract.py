@@ -90,7 +90,7 @@ class ExtractTask(QObject):
             job.note = result.text
             if found.lost:
                 self.session.check_source()
-                job.note += "; " + self.tr("Resume extracts the rest")
+                job.note += "; " + self.tr("press Resume to extract the rest")
                 self._leave_open(job, result.rest)
             self.finished.emit(result)
 

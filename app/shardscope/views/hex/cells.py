@@ -171,7 +171,10 @@ def run_in(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | No
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
-    """Write the shades of bytes `[start, stop)` of a page; return false if its runs are not loaded."""
+    """Write shade and field starts of bytes `[start, stop)` of a page into arrays that begin at offset `first`.
+
+    Return False if the fields of the page are not loaded.
+    """
     runs = page.runs
     if runs is None:
         return False

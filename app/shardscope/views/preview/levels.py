@@ -230,8 +230,8 @@ class LevelsBar(QWidget):
         self._statistics = ArrayStatistics()
         self.levels = (0.0, 1.0)
         self.histogram = Histogram()
-        self.low = self._field("previewLow", self.tr("Value of the first colour"))
-        self.high = self._field("previewHigh", self.tr("Value of the last colour"))
+        self.low = self._field("previewLow", self.tr("Lowest value of the colour scale"))
+        self.high = self._field("previewHigh", self.tr("Highest value of the colour scale"))
         # The owner places these buttons.
         self.auto = self._button("previewAuto", self.tr("Auto"), self.tr("From 1 % to 99 % of the elements"))
         self.whole = self._button("previewAllLevels", self.tr("All"), self.tr("From the minimum to the maximum"))
