@@ -106,7 +106,7 @@ ROOMS = {
     # keys of digits keep both ends; columns scroll
     "app/shardscope/widgets": (37, 2_727, 2_234, 200),
     # small files from the field, large honest files, contracts and faults of networks and disks
-    "tests": (539, 54_860, 46_444, 3_190),
+    "tests": (539, 54_859, 46_444, 3_190),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

@@ -202,7 +202,7 @@ class OpenRequest:
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()
-            raise UsageError("the sandbox needs a file: open one of this folder")
+            raise UsageError("a folder has no bytes to change: open one of its files")
         try:
             return PatchedSource(base, self.changes, expects=self.expects)
         except BaseException:

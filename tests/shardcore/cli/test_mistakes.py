@@ -52,7 +52,6 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "no format recognises the folder; give one of its files", ["ls", "NOTHING"]),
     (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
     (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
-    (2, "has 2 key spaces; choose one by its folder: 4_4_40 (scale 4_4_40)", ["get", "VOLUME", "5"]),
     # --- damaged files ---
     (3, "is at 0x1379 and has at least 39 bytes; the file ends at 0x64 (0x50–0x57 · 8 bytes)", ["ls", "CUT"]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),

@@ -78,7 +78,7 @@ class Sandbox(QObject):
         if self._session.request.inside:
             return self.tr("It lies inside another file: save it as a file first, and open that")
         if shard.source is None and not self.member:
-            return self.tr("The sandbox needs a file: select bytes of one of this folder")
+            return self.tr("A folder has no bytes to change: select bytes of one of its files")
         return ""
 
     @property
