@@ -71,11 +71,11 @@ ROOMS = {
     "shardcore/formats/bloscpack": (41, 5_875, 4_700, 520),
     "shardcore/formats/des": (32, 5_277, 4_165, 443),
     # uploads that state a footer they lack; bounded memory over many xorbs
-    "shardcore/formats/mdb": (31, 4_760, 3_647, 423),
+    "shardcore/formats/mdb": (31, 4_759, 3_648, 421),
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
-    "shardcore/formats/neuroglancer": (45, 7_511, 6_159, 664),
+    "shardcore/formats/neuroglancer": (45, 7_511, 6_160, 663),
     # salvage lists a million objects and reads each content once
-    "shardcore/formats/swh": (27, 4_029, 3_159, 412),
+    "shardcore/formats/swh": (27, 4_027, 3_159, 411),
     "shardcore/formats/xorb": (13, 1_417, 1_114, 140),
     # numbers are written so that they read back; polylines
     "shardcore/model": (33, 3_366, 2_891, 846),
@@ -96,7 +96,7 @@ ROOMS = {
     # typed bytes are what every view shows; remote files are fetched as far as they are looked at
     "app/shardscope/session": (31, 3_355, 2_937, 354),
     # several files open in order; notices are readable at any width
-    "app/shardscope/shell": (25, 4_643, 4_223, 202),
+    "app/shardscope/shell": (25, 4_643, 4_224, 201),
     # an invalid settings file is set aside and reported
     "app/shardscope/startup": (6, 509, 490, 61),
     # .npy files are packed and converted; salvage shows what was left out

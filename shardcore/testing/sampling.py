@@ -1,6 +1,6 @@
 """Sampling of large test matrices; `SHARDSCOPE_FULL=1` runs all of them.
 
-`make test` samples, `.ci/run` does not. Samples are deterministic and contain the first and last items.
+`make test` and `.ci/run` sample, `make full` does not. Samples are deterministic and contain the first and last items.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
-"""Whether matrices run completely. The environment is read only here."""
+"""True if matrices run completely. The environment is read only here."""
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:

@@ -22,7 +22,7 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Who made an edit and why, for the audit log; `time` is ISO 8601 in UTC (default: the current time)."""
+    """Reason and author of an edit, for the audit log; `time` is ISO 8601 in UTC (default: the current time)."""
 
     reason: str = ""
     who: str = ""

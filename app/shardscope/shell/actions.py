@@ -117,8 +117,7 @@ class MenuCommands(Protocol):
     def zoom(self, *, larger: bool) -> None:
         """Zoom in or out by one step."""
 
-    def reset_zoom(self) -> None:
-        """Return to 100 %."""
+    def reset_zoom(self) -> None: ...
 
     def save_picture(self) -> None:
         """Show the dialog that saves a picture of the window."""

@@ -35,7 +35,7 @@ MISNAMED = "its hash and its segments disagree: a file has the zero hash exactly
 
 
 def block_sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sum of each `values[bounds[i]:bounds[i + 1]]`."""
+    """Sum adjacent half-open runs; `bounds` are their ascending borders, one more than runs."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums

@@ -31,7 +31,6 @@ from shardcore.formats.mdb.times import expiry_field
 from shardcore.model.record import Record
 
 FULL, MINIMAL, UPLOAD = "full", "minimal", "upload"
-FORMS = (FULL, MINIMAL, UPLOAD)
 
 FLAGS = FileFlag.WITH_VERIFICATION | FileFlag.WITH_METADATA_EXT
 

@@ -50,12 +50,10 @@ class Xorb(Protocol):
     def part(self, name: str) -> SourcePart:
         """Return the file (empty name), or an uncompressed chunk (`@start-stop`)."""
 
-    def close(self) -> None:
-        """Close the file."""
+    def close(self) -> None: ...
 
     @property
-    def chunk_count(self) -> int:
-        """Number of chunks."""
+    def chunk_count(self) -> int: ...
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:

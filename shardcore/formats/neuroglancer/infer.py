@@ -49,8 +49,7 @@ class Bytes(Protocol):
     """Source of the inference: a size, and reads of any range."""
 
     @property
-    def size(self) -> int:
-        """Number of bytes."""
+    def size(self) -> int: ...
 
     def read(self, start: int, stop: int, /) -> bytes:
         """Return the bytes `[start, stop)` or raise a ShardError."""

@@ -99,9 +99,7 @@ def find_duplicate(keys: U8) -> tuple[int, int] | None:
     return next(iter(find_duplicates(keys)), None)
 
 
-def build(
-    keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None
-) -> Function:
+def build(keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, progress: Progress | None = None) -> Function:
     """Build the function for a set of keys (§4).
 
     Equal keys in any order and equal seeds give the same function as the reference library. As there, displacements of
@@ -110,7 +108,6 @@ def build(
     Args:
         keys: Shape `(m, 32)`, bytes, all different; m may be 0.
         seeds: The seeds to try, or the first one, from which to count up; unsigned 32-bit numbers.
-        signed: Hash signed bytes; only for tests.
         progress: Called with (keys placed, keys) before every step; restarts with every seed; may raise.
     """
     total = len(keys)
