@@ -144,12 +144,10 @@ def rooms(root: Path, path: str) -> tuple[str, ...]:
     return (mirror.as_posix(), *(others if mirror != room else ()))
 
 
-def run(root: Path, tests: tuple[str, ...], seconds: float, *options: str) -> tuple[str, list[str]]:
-    """Run the quick selection of some tests: `caught`, `SURVIVED` or `timeout`, and the tests that failed."""
+def run(root: Path, seconds: float, *options: str) -> tuple[str, list[str]]:
+    """Run tests: `caught`, `SURVIVED` or `timeout`, and the tests that failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *options]
-    command += ["-o", f"testpaths={' '.join(tests)}"]  # as an argument, a folder would run all parameters
-    paths = os.pathsep.join(map(str, (root, root / "app")))
-    environment = {**os.environ, "PYTHONPATH": paths}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (root, root / "app")))}
     try:
         done = subprocess.run(command, cwd=root, env=environment, timeout=seconds, check=False, stdout=subprocess.PIPE)
     except subprocess.TimeoutExpired:
@@ -158,11 +156,43 @@ def run(root: Path, tests: tuple[str, ...], seconds: float, *options: str) -> tu
     return "SURVIVED" if done.returncode in (0, 5) else "caught", failed
 
 
+class Judge:
+    """Judges mutants in a copy of the tree. A test that fails without the mutant too does not count."""
+
+    def __init__(self, root: Path, seconds: float) -> None:
+        self._root, self._seconds = root, seconds
+        self._sound, self._failing, self._intact = set[str](), set[str](), dict[str, str]()
+
+    def outcome(self, mutant: Mutant, change: str) -> tuple[str, str]:
+        """The outcome, and the test that caught the mutant."""
+        file = self._root / mutant[0]
+        text = file.read_text(encoding="utf-8")
+        # As an argument, a folder would run all parameters, not the quick selection.
+        folders = f"testpaths={' '.join(rooms(self._root, mutant[0]))}"
+        while True:
+            file.write_text(change, encoding="utf-8")
+            skipped = (f"--deselect={test}" for test in sorted(self._failing))
+            outcome, failed = run(self._root, self._seconds, "-x", *skipped, "-o", folders)
+            file.write_text(text, encoding="utf-8")
+            if outcome == "timeout":
+                if folders not in self._intact:
+                    self._intact[folders] = run(self._root, self._seconds, "-o", folders)[0]
+                return ("timeout" if self._intact[folders] == "timeout" else "caught"), "by its time"
+            if not failed or failed[0] in self._sound:
+                return outcome, failed[0] if failed else ""
+            if run(self._root, self._seconds, failed[0])[0] == "SURVIVED":
+                self._sound.add(failed[0])
+            elif failed[0] in self._failing:
+                return "unclear", failed[0]
+            else:
+                self._failing.add(failed[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--timeout", type=float, default=180, help="seconds per mutant (default: 180)")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds per mutant (default: 600)")
     parser.add_argument("--list", type=Path, help="JSON file of mutants: read if it exists, else written")
     options = parser.parse_args()
     if options.list and options.list.exists():
@@ -171,28 +201,17 @@ def main() -> None:
         mutants = draw(ROOT, options.seed, options.count)
         (options.list or Path(os.devnull)).write_text(json.dumps(mutants, indent=1))
     begin, totals = time.monotonic(), Counter[str]()
-    intact: dict[tuple[str, ...], tuple[str, list[str]]] = {}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         root = Path(folder, "tree")
         ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "site")
         shutil.copytree(ROOT, root, ignore=ignored, symlinks=True)
+        judge = Judge(root, options.timeout)
         for mutant in mutants:
             file = root / mutant[0]
-            text = file.read_text(encoding="utf-8") if file.exists() else ""
-            change, outcome, by = mutated(text, mutant), "gone", list[str]()
-            if change:
-                tests = rooms(root, mutant[0])
-                if tests not in intact:
-                    intact[tests] = run(root, tests, options.timeout)
-                    if intact[tests][0] != "SURVIVED":
-                        print("already without a mutant:", tests[0], *intact[tests], flush=True)
-                file.write_text(change[1], encoding="utf-8")
-                outcome, by = run(root, tests, options.timeout, "-x", *(f"--deselect={t}" for t in intact[tests][1]))
-                file.write_text(text, encoding="utf-8")
-                if outcome == "timeout" and intact[tests][0] != "timeout":
-                    outcome, by = "caught", [f"timeout of {options.timeout:g} s"]
+            change = mutated(file.read_text(encoding="utf-8"), mutant) if file.exists() else None
+            outcome, by = judge.outcome(mutant, change[1]) if change else ("gone", "")
             totals[outcome] += 1
-            print(outcome, ":".join(map(str, mutant)), change[0] if change else "", *by[:1], sep="  ", flush=True)
+            print(outcome, ":".join(map(str, mutant)), change[0] if change else "", by, sep="  ", flush=True)
     print(", ".join(f"{n} {name}" for name, n in totals.items()), f"in {time.monotonic() - begin:.0f} s")
 
 
