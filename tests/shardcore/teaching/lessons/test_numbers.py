@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.formats.neuroglancer.sharding import mixing_steps
 from shardcore.operations.goto import calculate
 from shardcore.shards.shard import Shard
 from shardcore.teaching import resources
@@ -29,7 +30,6 @@ from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, parse
 from shardcore.teaching.lessons.library import lessons, missions, sample_key
 from shardcore.teaching.lessons.stage import staged
 from shardcore.teaching.lessons.values import LessonScene
-from tests.shardcore.teaching.lessons.block_solvers import murmur
 
 RULES = Path(__file__).parent / "numbers"
 NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|\d{1,3}(?:,\d{3})+|\d+)(?!\w)")
@@ -71,8 +71,8 @@ CODE: dict[str, Callable[[str], int]] = {
     "digest": lambda name: hashlib.new(name).digest_size,
     "shape": lambda axis: int(ARRAY["shape"][int(axis)]),
     "letters": len,
-    "h1": lambda text: murmur(int(text))[0],
-    "h2": lambda text: murmur(int(text))[1],
+    "h1": lambda text: mixing_steps(int(text))[-2][2],
+    "h2": lambda text: mixing_steps(int(text))[-1][2],
 }
 
 
