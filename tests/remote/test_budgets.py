@@ -154,7 +154,6 @@ def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
     with RangeServer({f"/set/{name}": data for name, data in files.items()}) as server:
         server.put("/set/info", json.dumps(info).encode())
         with shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard:
-            assert isinstance(shard, DataSet)
             assert [member.name for member in shard.members] == sorted(set(files) - {"info"})
             assert len(server.log) == 1 + MEMBERS + 2 * (128 - MEMBERS), str(server.log)
             assert server.log.most_at_once > 1

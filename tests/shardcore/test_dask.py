@@ -22,7 +22,6 @@ def test_a_bag_has_each_shard_once() -> None:
     import shardcore.dask
 
     with shardcore.open(SAMPLES / "des" / "archive") as shards, dask.config.set(scheduler="synchronous"):
-        assert isinstance(shards, shardcore.DataSet)
         tickets = shardcore.dask.to_bag(shards, batch=3)
         assert tickets.npartitions == 3
         assert [ticket.name for ticket in tickets.compute()] == [member.name for member in shards.members]
@@ -38,7 +37,6 @@ def test_an_array_has_the_same_elements(where: Path) -> None:
 
     with shardcore.open(where) as shard, dask.config.set(scheduler="synchronous"):
         grid = shard.chunk_grid()
-        assert grid is not None
         expected = grid.read([slice(None)] * len(grid.shape))
         for chunks in (None, [max(length // 2, 1) for length in grid.shape]):
             array = shardcore.dask.array(shard, chunks=chunks)

@@ -202,7 +202,6 @@ def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     heard += "from shardcore.cli import main; main()"
     command = [sys.executable, "-c", heard, "get", str(tmp_path / "s"), "--keys", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin is not None
         assert process.stderr is not None
         # More than a pipe holds is written only when the program reads its keys from it.
         process.stdin.write(b"\n" * (1 << 20))

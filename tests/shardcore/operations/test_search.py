@@ -200,7 +200,6 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     told = [(offset, patterns[number].name) for offset, number in zip(hits.offsets, hits.which, strict=True)]
     assert told == [(5, "u64 big-endian"), (17, "u32 little-endian")]
     found = find_next(BytesSource(data), patterns, quiet, 6, chunk=chunk)
-    assert found is not None
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     offsets, _ = find_any(data, patterns)
     assert offsets.tolist() == [5, 17]

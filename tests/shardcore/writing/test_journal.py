@@ -260,7 +260,6 @@ def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
     os.chown(path, 1234, 1234)
     with FileSource(path) as source:
         journal = journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
-    assert journal is not None
     assert (journal.stat().st_uid, journal.stat().st_gid) == (1234, 1234)
     os.chown(journal, 4321, 4321)
     with pytest.raises(UsageError, match="belongs to another user"):

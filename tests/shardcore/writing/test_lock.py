@@ -36,13 +36,11 @@ def holder(path: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
 
 
 def release(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
     process.stdin.close()
 
 

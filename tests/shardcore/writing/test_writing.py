@@ -206,7 +206,6 @@ print("ready", flush=True)
 sys.stdin.read()
 """
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
     assert not (tmp_path / "out.shard").exists()

@@ -13,7 +13,7 @@ import pytest
 from shardcore.errors import Cancelled, SourceChanged
 from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
@@ -200,7 +200,6 @@ def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) 
     server.put("/set/a", BIG)
     for limit, more in ((1 << 30, 0), (1000, 1)):
         folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
-        assert isinstance(folder, Folder)
         with folder.open("a") as member:
             assert member.read(500_000, 500_010) == BIG[500_000:500_010]
         server.log.clear()
@@ -219,7 +218,6 @@ def test_folders_of_stores_list_all_pages() -> None:
         options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
         tape = RequestLog()
         folder = source_of("s3://bucket/data/", options, tape)
-        assert isinstance(folder, Folder)
         entries = folder.list()
         assert [entry.name for entry in entries if entry.is_folder] == ["below"]
         assert {entry.name: entry.size for entry in entries if not entry.is_folder}["f0013"] == 6

@@ -12,13 +12,7 @@ from shardcore import Section, SectionRole, Shard, ShardError, Span
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import no_progress
-from shardcore.teaching.charts.charts import (
-    MOST_BINS,
-    load_chart,
-    object_sizes,
-    size_edges,
-    spread_chart,
-)
+from shardcore.teaching.charts.charts import MOST_BINS, load_chart, object_sizes, size_edges, spread_chart
 
 DATA = Path(__file__).parents[3] / "data"
 
@@ -49,7 +43,6 @@ def opened(name: str) -> Shard:
 def test_shares_come_to_the_size_of_the_file(name: str) -> None:
     """What the bytes are for adds up to the bytes, before the index is loaded and after; every chart can be made."""
     with opened(name) as shard:
-        assert shard.source is not None
         for _ in range(2):
             shares = shard.byte_shares
             assert sum(share.size for share in shares) == shard.source.size
@@ -105,9 +98,7 @@ def test_a_share_of_many_stretches() -> None:
 def test_a_section_whose_parts_come_to_more_stays_whole() -> None:
     """A damaged index may claim more bytes than there are: then the section is one share."""
     section = Section("data", SectionRole.DATA, 0, 10)
-    assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (
-        Share(Use.DATA, "data", 10, Span("", 0, 10)),
-    )
+    assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (Share(Use.DATA, "data", 10, Span("", 0, 10)),)
     parts = budget([section], {"data": [Share(Use.INDEX, "a", 4)]})
     assert {part.use: part.size for part in parts} == {Use.DATA: 6, Use.INDEX: 4}
 
@@ -138,9 +129,7 @@ def test_chance_spreads_by_a_binomial_distribution() -> None:
     assert binomial(4000, 1000, 40).sum() == pytest.approx(1000)
     load = Load("t", "bucket", "key", np.array([0, 3, 1, 0]), "Doc.", 1.0, by_chance=True)
     chart = spread_chart(load)
-    assert chart is not None
     assert chart.values.tolist() == [2, 1, 0, 1]
-    assert chart.ideal is not None
     assert chart.ideal.sum() == pytest.approx(4, rel=0.05)
 
 

@@ -63,12 +63,10 @@ def test_a_lesson_is_read_line_by_line() -> None:
         (Show.STEP, "The seed"),
         (Show.DRAWING, "parking displacement=0"),
     )
-    assert second.question is not None
     assert second.question.kind is Answer.NUMBER
     assert second.question.hints == ("Count them.", "All of them.")
     assert second.question.wrong[0] == ("{= 1 + {value of header/objects_count}}", "One too many.")
     assert third.fresh == Fresh(20, folder=True, options=(("date", "2026-11-03"), ("n_bits", "8")))
-    assert third.question is not None
     assert [choice.right for choice in third.question.choices] == [False, True]
 
 
