@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import shardcore
-from shardcore import DataSet
 from shardcore.cli.program import run
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.shard import Shard
@@ -35,7 +34,7 @@ def opened(bill: Bill, transport: str) -> Iterator[tuple[Shard, Log]]:
             root, options = "s3://shards", RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
         else:
             root, options = f"{server.url}/shards", RemoteOptions()
-        with shardcore.open(f"{root}/{bill.target}", remote=options, **bill.options) as shard:
+        with shardcore.open(f"{root}/{bill.target}", remote=options) as shard:
             yield shard, server.log
 
 
@@ -128,14 +127,6 @@ def skeletons() -> Mapping[str, bytes]:
                 writer.add(str(key), dice.randbytes(64_000))
         (Path(folder) / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
-
-
-def verify(shard: DataSet, folder: Path) -> None:
-    assert shard.verify().ok
-
-
-def extract(shard: DataSet, folder: Path) -> None:
-    assert shardcore.extract(shard, folder).ok
 
 
 @contextmanager

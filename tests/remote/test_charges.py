@@ -11,7 +11,6 @@ import pytest
 import shardcore
 from shardcore import errors
 from shardcore.cli.program import run
-from shardcore.sources.base import Source
 from shardcore.sources.location import source_of
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote import fetch
@@ -27,18 +26,12 @@ SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 BIG = bytes(1_000_000)
 
 
-def _file(address: str, options: RemoteOptions, tape: RequestLog | None = None) -> Source:
-    found = source_of(address, options, tape)
-    assert isinstance(found, Source)
-    return found
-
-
 def test_cut_bodies_are_charged_for_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range that broke off costs its bytes once, so a limit of the file size reads all of it."""
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.0)
     with RangeServer({"/a": BIG}) as server, FaultProxy(server.host, [Cut(when=burst(1, 3))]) as proxy:
         tape = RequestLog()
-        with _file(f"{proxy.url}/a", RemoteOptions(limit_fetch=len(BIG)), tape) as source:
+        with source_of(f"{proxy.url}/a", RemoteOptions(limit_fetch=len(BIG)), tape) as source:
             assert source.read(0, len(BIG)) == BIG
             assert proxy.struck
             assert tape.bytes == len(BIG)

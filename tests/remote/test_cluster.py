@@ -142,24 +142,15 @@ def test_keys_stay_here(folder: Path) -> None:
         (first, *_) = shards.tickets(keys=True)
         assert "hidden-secret" not in repr(first)
         with pytest.raises(UsageError, match="over TLS only"):
-            list(shards.map_shards(object_count, executor=_Elsewhere(), keys=True))  # type: ignore[arg-type]
+            list(shards.map_shards(object_count, executor=SimpleNamespace(), keys=True))  # type: ignore[arg-type]
     assert shardcore.ShardTicket("https://a.example/x.des?sig=abc", "des").has_keys
     assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
-
-
-def test_keys_are_sent_where_the_line_is_encrypted() -> None:
-    executor = _Elsewhere()
-    executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
+    scheduler = SimpleNamespace(address="tls://10.0.0.5:8786")
+    executor = SimpleNamespace(_client=SimpleNamespace(scheduler=scheduler))
     check_encrypted(executor)  # type: ignore[arg-type]
-    executor._client.scheduler.address = "tcp://10.0.0.5:8786"
+    scheduler.address = "tcp://10.0.0.5:8786"
     with pytest.raises(UsageError, match="over TLS only"):
         check_encrypted(executor)  # type: ignore[arg-type]
-
-
-class _Elsewhere:
-    """An executor that states neither its workers nor its address."""
-
-    _client: SimpleNamespace | None = None
 
 
 @pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])

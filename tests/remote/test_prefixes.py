@@ -10,7 +10,6 @@ import pytest
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run
-from shardcore.model.budget import budgeted
 from shardcore.sources.location import folder_of
 from tests.remote.servers import ManyKeysServer
 from tests.remote.serving import Answer
@@ -78,11 +77,3 @@ def test_a_page_that_fails(store: ManyKeysServer) -> None:
         assert store.listings == PAGES + 1
     finally:
         folder.close()
-
-
-def test_listings_count_as_stored() -> None:
-    """What an operation may read grows with the names that were listed."""
-    with budgeted() as budget:
-        before = budget.most
-        budget.add_files(1000)
-        assert budget.most > before + 1_000_000

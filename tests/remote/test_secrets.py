@@ -11,10 +11,10 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.remote.source import open_remote
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
@@ -71,10 +71,7 @@ def test_a_login_goes_to_its_own_server_only(server: RangeServer) -> None:
     data = bytes(300_000)
     server.put("/a", data)
     with RedirectServer(server.url) as redirect:
-        opened = open_remote(
-            parse_address(redirect.url.replace("http://", "http://me:hunter2@") + "/a"), RemoteOptions()
-        )
-        with opened:
+        with source_of(redirect.url.replace("http://", "http://me:hunter2@") + "/a", RemoteOptions()) as opened:
             assert opened.read(200_000, 200_010) == bytes(10)
             assert opened.read(290_000, 290_010) == bytes(10)
         assert next(iter(redirect.log)).request.headers["authorization"].startswith("Basic ")
