@@ -113,25 +113,6 @@ def test_tensors_have_their_bytes(tmp_path: Path) -> None:
         np.testing.assert_array_equal(layout.of(data[tensor.start : tensor.stop]), one)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\x93NUMPY\x01\x00\xff\xff{'descr': 'O'",
-        npy(np.zeros(3))[:-1],
-        struct.pack("<Q", 50_000_000) + b'{"a": 1}',
-        safetensors({"a": ("F32", [3], bytes(12))})[:-4],
-        b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60),
-        b"GGUF" + struct.pack("<IQQ", 9, 0, 0),
-        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 2**50),
-        b"PK\x03\x04" + bytes(40),
-    ],
-)
-def test_invalid_headers_are_bytes_with_a_note(data: bytes, tmp_path: Path) -> None:
-    found = content_of(data, tmp_path)
-    assert found.kind == "bytes"
-    assert found.note
-
-
 def test_what_a_format_states_comes_first() -> None:
     with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
         found = shardcore.content(shard, "all")

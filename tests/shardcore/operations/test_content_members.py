@@ -226,6 +226,11 @@ def test_tensors_are_arrays(tmp_path: Path) -> None:
         (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"a" + struct.pack("<IIQ", 9, 9, 2**60), "GGUF"),
         (b"GGUF" + struct.pack("<IQQ", 3, 2**63, 0) + bytes(100_000), "GGUF"),
         (npy(np.zeros(3)).replace(b"(3,)", b"(9,)"), "needs"),
+        (npy(np.zeros(3))[:-1], "."),
+        (b"\x93NUMPY\x01\x00\xff\xff{'descr': 'O'", "."),
+        (safetensors({"a": ("F32", [3], bytes(12))})[:-4], "."),
+        (b"GGUF" + struct.pack("<IQQ", 9, 0, 0), "."),
+        (b"PK\x03\x04" + bytes(40), "."),
         (npy(np.zeros(3)).replace(b"(3,), }            ", b"(999999999999999999,"), ".npy"),
     ],
 )

@@ -85,33 +85,6 @@ def test_nothing_is_read_where_there_are_no_notes(file: Path, data: Path, monkey
     assert texts(file) == []
 
 
-def test_two_ends_of_a_large_file_are_its_identity(tmp_path: Path) -> None:
-    """128 KiB of 2 GB are read."""
-    source = shardcore.BytesSource(b"")
-    read: list[tuple[int, int]] = []
-
-    class Large(shardcore.Source):
-        name = uri = "large"
-
-        @property
-        def size(self) -> int:
-            return 2 << 30
-
-        @property
-        def identity(self) -> str:
-            return "large"
-
-        def _read(self, start: int, stop: int) -> bytes:
-            read.append((start, stop))
-            return bytes(stop - start)
-
-    source.close()
-    from hashlib import sha256
-
-    module._digest_ends(sha256(), Large())
-    assert read == [(0, 65536), ((2 << 30) - 65536, 2 << 30)]
-
-
 def test_the_same_bytes_have_one_note(file: Path) -> None:
     noted(file, FIRST, Note(FIRST.span, "better"))
     assert texts(file) == ["better"]
