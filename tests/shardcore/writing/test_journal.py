@@ -333,22 +333,22 @@ def killed(edit, progress):
 undo.make_changes = killed
 run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
 """
-    done = subprocess.run([sys.executable, "-c", code, str(path), KEY], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, str(small), KEY], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    told = journals.interrupted(path)
+    told = journals.interrupted(small)
     assert "cannot be undone" in told
     assert "run the same delete again" in told
-    mark = journal_of(path).read_bytes()
+    mark = journal_of(small).read_bytes()
     with pytest.raises(UsageError, match="were not kept"):
-        journals.undo(path)
-    assert run(["delete", str(path), OTHER, "--yes"]) == 2
-    assert run(["verify", str(path)]) == 1
-    assert journal_of(path).read_bytes() == mark
-    assert run(["delete", str(path), KEY, OTHER, "--no-undo", "--yes"]) == 0
-    assert not journal_of(path).exists()
-    assert run(["get", str(path), KEY]) == 1
-    assert run(["get", str(path), OTHER]) == 1
-    assert run(["verify", str(path)]) == 0
+        journals.undo(small)
+    assert run(["delete", str(small), OTHER, "--yes"]) == 2
+    assert run(["verify", str(small)]) == 1
+    assert journal_of(small).read_bytes() == mark
+    assert run(["delete", str(small), KEY, OTHER, "--no-undo", "--yes"]) == 0
+    assert not journal_of(small).exists()
+    assert run(["get", str(small), KEY]) == 1
+    assert run(["get", str(small), OTHER]) == 1
+    assert run(["verify", str(small)]) == 0
 
 
 def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(path: Path) -> None:
