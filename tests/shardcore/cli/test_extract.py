@@ -188,15 +188,6 @@ def test_get_over_a_link(small: str, tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
-def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: Capture) -> None:
-    device = tmp_path / "device"
-    device.symlink_to("/dev/null")
-    assert run(["pack", "swh", str(device), small, "--force"]) == 2
-    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
-    assert "is a pipe, a socket or a device" in capsys.readouterr().err
-    assert device.readlink() == Path("/dev/null")
-
-
 def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     assert run(["get", small, A, "-o", str(out)]) == 0

@@ -401,7 +401,7 @@ def test_the_audit_log_has_a_line_for_each_deletion(small: Path, tmp_path: Path,
     assert "pass --audit" in capsys.readouterr().err
 
 
-def test_tombstones_are_audited_beside_their_shard(path: Path, tmp_path: Path) -> None:
+def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(DATA / "des" / "sidecar", tmp_path / "a"))
     (path,) = folder.glob("*.des")
     (meta,) = folder.glob("*.meta")
