@@ -77,8 +77,7 @@ def test_a_chunk_of_zarr_is_known_by_its_path(name: str, elsewhere: str, tmp_pat
 
 def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
     for folder, member in (("des/archive", "20260106_43_0000.des"), ("neuroglancer/segmentation/mesh", "0.shard")):
-        root = tmp_path / folder
-        shutil.copytree(SAMPLES / folder, root)
+        root = shutil.copytree(SAMPLES / folder, tmp_path / folder)
         (root / member).unlink()
         shutil.copy(LFS, root / member)
         with pytest.raises(NotAShard, match="is a Git LFS pointer"):

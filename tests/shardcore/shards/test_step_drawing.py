@@ -48,11 +48,8 @@ def test_values_and_bytes() -> None:
     place = Span("", 904, 912)
     drawing = drawn(Span("", 900, 912), at={"offset": place}, offset=500, within=3, equal=True)
     table, close, file = drawing.figures
-    assert [[item.text for item in row[:2]] for row in table.rows] == [
-        ["offset", "0x1f4"],
-        ["within", "0x3"],
-        ["equal", "yes"],
-    ]
+    rows = [["offset", "0x1f4"], ["within", "0x3"], ["equal", "yes"]]
+    assert [[item.text for item in row[:2]] for row in table.rows] == rows
     assert [row[1].spans for row in table.rows] == [(place,), (), ()]
     assert [(item.text, item.at, item.size) for item in close.items] == [("12 bytes", 900, 12), ("offset", 904, 8)]
     assert [item.text for item in file.items] == ["header", "data", "index", "12 bytes", "offset"]
@@ -91,6 +88,7 @@ def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
     ]
     assert drawing.links == ()
     assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 0x3–0x4"
+    assert drawn().figures == ()
 
 
 def test_much_is_cut() -> None:
@@ -103,9 +101,3 @@ def test_much_is_cut() -> None:
     assert len(table.rows) + drawing.more == 50 + len(spans) - 6
     assert table.rows[0][0].text == "meta.name 0"
     assert len(table.rows[0][1].text) < 100
-
-
-def test_a_step_without_values_and_bytes() -> None:
-    drawing = drawn()
-    assert drawing.figures == ()
-    assert drawing.caption == "It reads."

@@ -45,7 +45,6 @@ def opened(form: str, folder: Path) -> Iterator[tuple[Shard, ChunkGrid, NDArray[
             writer.add(None, array.tobytes(order=order), dtype="<u2", shape=list(array.shape), order=order)
     with shardcore.open(where) as shard:
         grid = shard.chunk_grid()
-        assert grid is not None
         yield shard, grid, array
 
 
@@ -191,15 +190,13 @@ def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, serv
             server.put(f"/{path.relative_to(tmp_path)}", path)
     with shardcore.open(f"{server.url}/v/4_4_4/") as shard:
         grid = shard.chunk_grid()
-        assert grid is not None
         server.log.clear()
         box = (slice(OFFSET[0], OFFSET[0] + 64), slice(OFFSET[1], OFFSET[1] + 64), 101)
         np.testing.assert_array_equal(shard[box][..., 0, 0], array[:, :, 1])
         indices = 2 + 4 if form == "raw" else 0
         assert len(server.log) <= 4 + indices, str(server.log)
         server.log.clear()
-        place = grid.locate((OFFSET[0] + 40, OFFSET[1], 101))
-        assert place.span is not None
+        assert grid.locate((OFFSET[0] + 40, OFFSET[1], 101)).span is not None
         assert len(server.log) <= 1, str(server.log)
 
 
