@@ -89,13 +89,8 @@ def verifying(shard: Shard, sample: Sample) -> Any:
     return report.ok, [(one.severity, one.code, str(one.span), one.message) for one in report.findings]
 
 
-ACTIONS: dict[str, Callable[[Shard, Sample], Any]] = {
-    "open": opening,
-    "list": listing,
-    "get": getting,
-    "absent": missing,
-    "verify": verifying,
-}
+ACTIONS: dict[str, Callable[[Shard, Sample], Any]]
+ACTIONS = {"open": opening, "list": listing, "get": getting, "absent": missing, "verify": verifying}
 """What is done after opening, by what it is called."""
 
 

@@ -62,12 +62,8 @@ def test_budget(name: str, transport: str) -> None:
             check(log, bill, action)
 
 
-COMMAND_CASES = [
-    (name, command, most)
-    for name, counts in COMMAND_BILLS.items()
-    for command, most in zip(COMMANDS, counts, strict=True)
-    if most is not None
-]
+EACH = [(name, each) for name, counts in COMMAND_BILLS.items() for each in zip(COMMANDS, counts, strict=True)]
+COMMAND_CASES = [(name, command, most) for name, (command, most) in EACH if most is not None]
 
 
 @pytest.mark.parametrize(("name", "command", "most"), sampled(COMMAND_CASES, 12))

@@ -30,6 +30,7 @@ from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
 
+Capture = pytest.CaptureFixture[str]
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
 HASHED = SAMPLES / "neuroglancer" / "hashed"
 SETS = [SAMPLES / "des" / "archive", HASHED, SAMPLES / "mdb" / "cache", SAMPLES / "swh"]
@@ -224,11 +225,7 @@ def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
     ids=lambda words: " ".join(words[:2]),
 )
 def test_other_commands_print_the_same(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: list[str],
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], capsys: Capture
 ) -> None:
     (tmp_path / "whole").mkdir()
     for path in folder.glob("*_0?_*"):

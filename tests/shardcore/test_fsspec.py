@@ -207,17 +207,12 @@ def test_options(archive: Path) -> None:
         opened(colour="blue").ls("")
     with pytest.raises(shardcore.UsageError, match="unknown option 'endpoint' in remote_options"):
         opened(remote_options={"endpoint": "http://127.0.0.1"}).ls("")
-    s3 = fsspec.filesystem(
-        "shard",
-        fo="bucket/x.des",
-        target_protocol="s3",
-        target_options={"anon": True, "client_kwargs": {"endpoint_url": "http://127.0.0.1:9", "region_name": "r"}},
-        remote_options={"retries": 0},
-    )
+    url = "http://127.0.0.1:9"
+    chosen = {"anon": True, "client_kwargs": {"endpoint_url": url, "region_name": "r"}}
+    way = {"target_protocol": "s3", "target_options": chosen, "remote_options": {"retries": 0}}
+    s3 = fsspec.filesystem("shard", fo="bucket/x.des", **way)
     assert s3._where() == "s3://bucket/x.des"
-    assert s3._remote() == shardcore.RemoteOptions(
-        anonymous=True, endpoint_url="http://127.0.0.1:9", region="r", retries=0
-    )
+    assert s3._remote() == shardcore.RemoteOptions(anonymous=True, endpoint_url=url, region="r", retries=0)
     with pytest.raises(shardcore.UsageError, match="remote_options"):
         fsspec.filesystem("shard", fo="b/x", target_protocol="s3", target_options={"version_aware": True}).ls("")
 

@@ -55,13 +55,8 @@ def test_metadata_of_a_volume(volume: Any) -> None:
     said = json.loads(volume._get_bytes_sync("zarr.json", prototype=zarr.core.buffer.default_buffer_prototype()))
     assert said["dimension_names"] == ["x", "y", "z", "channel"]
     assert [one["name"] for one in said["codecs"]] == ["transpose", "bytes"]
-    assert said["attributes"] == {
-        "encoding": "raw",
-        "resolution": [4, 4, 4],
-        "voxel_offset": list(OFFSET),
-        "units": ["nm", "nm", "nm", ""],
-        "type": "image",
-    }
+    units = {"units": ["nm", "nm", "nm", ""], "type": "image"}
+    assert said["attributes"] == {"encoding": "raw", "resolution": [4, 4, 4], "voxel_offset": list(OFFSET)} | units
 
 
 def test_chunks_that_are_cut_or_missing(volume: Any, array: NDArray[Any]) -> None:
@@ -121,10 +116,8 @@ def test_scales_are_arrays_of_a_group(pyramid: Path, array: NDArray[Any]) -> Non
         np.testing.assert_array_equal(group["8_8_8"][..., 0], array[::2, ::2, ::2])
         datasets = group.attrs["multiscales"][0]["datasets"]
         assert [one["path"] for one in datasets] == ["4_4_4", "8_8_8"]
-        assert datasets[1]["coordinateTransformations"] == [
-            {"type": "scale", "scale": [8, 8, 8, 1]},
-            {"type": "translation", "translation": [40, -24, 800, 0]},
-        ]
+        scale, move = datasets[1]["coordinateTransformations"]
+        assert (scale, move["translation"]) == ({"type": "scale", "scale": [8, 8, 8, 1]}, [40, -24, 800, 0])
         assert {"4_4_4", "8_8_8", "x", "y", "z", "x_8_8_8"} <= set(group.array_keys())
         assert set(zarr.open_group(store, mode="r", use_consolidated=False).array_keys()) == set(group.array_keys())
     with ArrayStore(pyramid, "8_8_8") as store:

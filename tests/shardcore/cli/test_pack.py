@@ -87,10 +87,8 @@ def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys
 
 
 def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [
-        {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
-        {"path": "c", "key": "2", "created_at": "2026-11-04"},
-    ]
+    lines = [{"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}}]
+    lines += [{"path": "c", "key": "2", "created_at": "2026-11-04"}]
     (inputs / "m").write_text("\n".join(map(json.dumps, lines)))
     arguments = ["pack", "des", f"{tmp_path}/set/", "--manifest", str(inputs / "m"), "-O", "threshold=4K", "--json"]
     assert run([*arguments, "--plan"]) == 0

@@ -23,11 +23,8 @@ MIXED = Record(
         Field("flag", "u1", FieldRole.FLAGS, "Bits.", default=3),
     ),
 )
-TABLE = Columns(
-    "table",
-    source="test",
-    fields=(Field("key", "<u8", FieldRole.KEY, "Key."), Field("size", "<u4", FieldRole.SIZE, "Size.")),
-)
+FIELDS = (Field("key", "<u8", FieldRole.KEY, "Key."), Field("size", "<u4", FieldRole.SIZE, "Size."))
+TABLE = Columns("table", source="test", fields=FIELDS)
 
 values = st.fixed_dictionaries(
     {

@@ -149,15 +149,8 @@ def test_few_members_are_open(
     checked: list[tuple[int, int]] = []
     with shardcore.open(many) as shard:
         shard.jobs, members = jobs, Open(monkeypatch)
-        done = convert(
-            shard,
-            "des",
-            tmp_path / "x.des",
-            verify=Depth.INDEX,
-            progress=lambda *at: told.append(at),
-            verifying=no_progress,
-            checking=lambda *at: checked.append(at),
-        )
+        watched = {"progress": lambda *at: told.append(at), "checking": lambda *at: checked.append(at)}
+        done = convert(shard, "des", tmp_path / "x.des", verify=Depth.INDEX, verifying=no_progress, **watched)
         assert done.written[0].objects == 80
         assert 0 < members.most <= jobs + 1
         assert not members.now

@@ -100,11 +100,8 @@ def annotations(folder: Path, kind: str, count: int = 5) -> AnnotationsContent:
     info = {**ANNOTATION_INFO, "annotation_type": kind}
     values = b"".join(row(number)[12 if kind == "POINT" else 0 :] for number in range(count))
     data = count.to_bytes(8, "little") + values + b"".join(at.to_bytes(8, "little") for at in range(count))
-    info |= {
-        "@type": "neuroglancer_annotations_v1",
-        "by_id": {"key": "by_id"},
-        "relationships": [{"id": "pre", "key": "pre", "sharding": SHARDING}],
-    }
+    relation = {"id": "pre", "key": "pre", "sharding": SHARDING}
+    info |= {"@type": "neuroglancer_annotations_v1", "by_id": {"key": "by_id"}, "relationships": [relation]}
     (folder / "pre").mkdir()
     with shardcore.create(folder / "pre", format="neuroglancer", spec=SHARDING, info=False) as writer:
         writer.add("3", data)

@@ -124,14 +124,8 @@ def test_notes_beside_the_file_win(file: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "[]",
-        "[" * 5000,
-        '{"notes_version": 2, "notes": []}',
-        '{"notes_version": 1}',
-        '{"notes_version": 1, "notes": {}}',
-        '{"notes_version": 1, "notes": [1]}',
+        *("", "{", "[]", "[" * 5000, '{"notes_version": 2, "notes": []}', '{"notes_version": 1}'),
+        *('{"notes_version": 1, "notes": {}}', '{"notes_version": 1, "notes": [1]}'),
         '{"notes_version": 1, "notes": [{"start": 5}]}',
         '{"notes_version": 1, "notes": [{"start": 5, "stop": 2}]}',
         '{"notes_version": 1, "notes": [{"start": -1, "stop": 2}]}',

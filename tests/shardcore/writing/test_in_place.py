@@ -19,11 +19,7 @@ OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
 def made(path: Path, *, grow: bool = False) -> Edit:
     """An edit of each kind of change: bytes, zeros, and a stream over the end or a cut."""
-    changes = (
-        FileChange(100, b"hello", "a word"),
-        FileChange(5000, Zeros(9000), "zeros"),
-        FileChange(30_000, b"x" * 20_000),
-    )
+    changes = (FileChange(100, b"hello", "a word"), FileChange(5000, Zeros(9000)), FileChange(30_000, b"x" * 20_000))
     if grow:
         more = Stream(5000, lambda: iter([b"m" * 2000, b"n" * 3000]))
         return edit_of(

@@ -58,11 +58,8 @@ def test_a_lesson_is_read_line_by_line() -> None:
     first, second, third = lesson.steps
     assert first.text == "Some *text* with {value of header/version}."
     assert first.lookup == "{key}"
-    assert first.shows == (
-        (Show.NODE, "header/magic"),
-        (Show.STEP, "The seed"),
-        (Show.DRAWING, "parking displacement=0"),
-    )
+    shown = ((Show.NODE, "header/magic"), (Show.STEP, "The seed"), (Show.DRAWING, "parking displacement=0"))
+    assert first.shows == shown
     assert second.question.kind is Answer.NUMBER
     assert second.question.hints == ("Count them.", "All of them.")
     assert second.question.wrong[0] == ("{= 1 + {value of header/objects_count}}", "One too many.")
