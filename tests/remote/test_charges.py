@@ -56,9 +56,8 @@ def test_listings_are_charged_and_logged() -> None:
         assert len(folder.list()) == 2500
         folder.close()
         store.log.settle()
-        assert [(one.purpose, one.status, one.bytes) for one in tape.records] == [
-            (ReadPurpose.LISTING, 200, seen.sent) for seen in store.log
-        ]
+        logged = [(one.purpose, one.status, one.bytes) for one in tape.records]
+        assert logged == [(ReadPurpose.LISTING, 200, seen.sent) for seen in store.log]
         assert tape.bytes == store.log.sent
         first = next(iter(store.log)).sent
         folder = source_of("s3://bucket/", RemoteOptions(**reach, limit_fetch=first - 1))  # type: ignore[arg-type]

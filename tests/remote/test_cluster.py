@@ -146,6 +146,9 @@ def test_keys_stay_here(folder: Path) -> None:
             list(shards.map_shards(object_count, executor=SimpleNamespace(), keys=True))  # type: ignore[arg-type]
     assert shardcore.ShardTicket("https://a.example/x.des?sig=abc", "des").has_keys
     assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
+
+
+def test_keys_are_sent_where_the_line_is_encrypted() -> None:
     scheduler = SimpleNamespace(address="tls://10.0.0.5:8786")
     executor = SimpleNamespace(_client=SimpleNamespace(scheduler=scheduler))
     check_encrypted(executor)  # type: ignore[arg-type]
@@ -173,9 +176,8 @@ def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
                 shards.tickets()
             tickets = shards.tickets(keys=True)
             assert word not in repr(tickets)
-            assert list(shards.map_shards(object_count, executor=ThreadPoolExecutor(1))) == [
-                object_count(shards.member(ticket.name)) for ticket in tickets
-            ]
+            found = list(shards.map_shards(object_count, executor=ThreadPoolExecutor(1)))
+            assert found == [object_count(shards.member(ticket.name)) for ticket in tickets]
         with shardcore.open_ticket(tickets[0]) as shard:
             assert shard.verify().ok
 

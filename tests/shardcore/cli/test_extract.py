@@ -58,9 +58,8 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
     one = next(row for row in rows if row["key"] == A)
     assert (one["size"], one["stored_size"], one["stop"] - one["start"], one["state"]) == (1, 1, 1, "live")
     assert run(["ls", small]) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["live", "object", str(row["size"]), row["key"]] for row in rows
-    ]
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["live", "object", str(row["size"]), row["key"]] for row in rows]
 
 
 def test_ls_lists_what_can_be_had(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -186,6 +185,15 @@ def test_get_over_a_link(small: str, tmp_path: Path) -> None:
         assert path.read_bytes() == b"a"
     assert target.read_bytes() == b"precious"
     assert not (tmp_path / "nothing").exists()
+
+
+def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: Capture) -> None:
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    assert run(["pack", "swh", str(device), small, "--force"]) == 2
+    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
+    assert "is a pipe, a socket or a device" in capsys.readouterr().err
+    assert device.readlink() == Path("/dev/null")
 
 
 def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: Capture) -> None:

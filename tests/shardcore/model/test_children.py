@@ -122,11 +122,8 @@ def test_gaps_are_what_nothing_covers(ranges: list[tuple[int, int]], expected: l
 
 
 def test_sections_become_nodes() -> None:
-    sections = (
-        Section("header", SectionRole.HEADER, 0, 8, "Says."),
-        Section("data", SectionRole.DATA, 8, 20, "Holds."),
-        Section("rest", SectionRole.UNKNOWN, 20, 21),
-    )
+    head, rest = Section("header", SectionRole.HEADER, 0, 8, "Says."), Section("rest", SectionRole.UNKNOWN, 20, 21)
+    sections = (head, Section("data", SectionRole.DATA, 8, 20, "Holds."), rest)
     made = section_nodes(sections, {"header": lambda s: section_leaf(s, FieldRole.GROUP, "8")}, "a.des")
     assert [(n.name, n.text, n.role, n.doc) for n in made] == [
         ("header", "8", FieldRole.GROUP, "Says."),

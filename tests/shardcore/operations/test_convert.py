@@ -187,9 +187,8 @@ def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
             key = shard.objects.keys[0]
             lines = [{"key": "7", "stored": key}, {"key": "8", "stored": shard.objects.keys[1]}]
             manifest.write_text(json.dumps(stated | {"objects": lines}))
-            convert(
-                shard, format, f"{tmp_path / format}/" if format != "mdb" else tmp_path / "x.mdb", manifest=manifest
-            )
+            out = f"{tmp_path / format}/" if format != "mdb" else tmp_path / "x.mdb"
+            convert(shard, format, out, manifest=manifest)
     with shardcore.open(tmp_path / "bloscpack/7.blp") as shard:
         assert (shard.checksum, shard.facts(shard.find("all"))) == ("md5", {})
     assert not (tmp_path / "elsewhere").exists()

@@ -273,9 +273,8 @@ def test_many_files_are_durable_before_any_appears(
         file.write(b"%d" % number)
         file.complete()
     written = output.commit()
-    assert [one.sha256 for one in written] == [
-        hashlib.sha256(b"%d" % number).hexdigest() for number in range(2 * temporary.FEW)
-    ]
+    digests = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(2 * temporary.FEW)]
+    assert [one.sha256 for one in written] == digests
     before = order[: order.index("rename")]
     assert before.count("file") == (2 * temporary.FEW if fails or sys.platform != "linux" else 0)
     assert before[0] == "all" or sys.platform != "linux"

@@ -73,10 +73,8 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
     shard = LineShard(SHARD)
     refs = [shard.objects.ref(row) for row in range(6)]
     told: list[tuple[int, int]] = []
-    results = list(
-        extract_objects(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b)))
-    )
     out = tmp_path / "new" / "out"
+    results = list(extract_objects(shard, refs, out, total=6, progress=lambda a, b: told.append((a, b))))
     assert [r.key for r in results] == ["one", "../up", "bad", "ONE", None, "one"]
     assert [bool(r.error) for r in results] == [False, False, True, False, False, False]
     contents = [b"hello", b"x", None, b"other", b"raw", b"again"]

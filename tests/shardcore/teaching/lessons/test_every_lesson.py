@@ -53,9 +53,8 @@ def test_every_step_is_on_its_sample_and_its_solution_is_right(lesson: Lesson, t
         for number, step in enumerate(lesson.steps):
             if step.fresh is not None:
                 (folder := tmp_path / str(number)).mkdir()
-                shard = stack.enter_context(
-                    shardcore.open(make_fresh(step.fresh, lesson.format, folder, Random(number)))
-                )
+                made = make_fresh(step.fresh, lesson.format, folder, Random(number))
+                shard = stack.enter_context(shardcore.open(made))
                 key, on_sample = fresh_key(lesson, number, shard, Random(number)), False
             stage = staged(lesson, number, shard, key)
             assert not stage.missing, step.line
