@@ -24,9 +24,8 @@ COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get",
 
 def program(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **{k: str(v) for k, v in options.items()}}
-    return subprocess.run(
-        [sys.executable, "-m", "shardcore", *arguments], capture_output=True, text=True, check=False, env=environment
-    )
+    command = [sys.executable, "-m", "shardcore", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 @pytest.fixture

@@ -82,10 +82,8 @@ def test_compared_bytes() -> None:
 
 def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
     drawing = drawn(Span("side.json", 10, 20), Span("@900-1000", 0, 8), offset=5000)
-    assert [figure.title for figure in drawing.figures if isinstance(figure, Ruler)] == [
-        "Bytes 0xa–0x13 of side.json",
-        "Bytes 0x0–0x7 of the decoded bytes 0x384–0x3e7",
-    ]
+    titles = [figure.title for figure in drawing.figures if isinstance(figure, Ruler)]
+    assert titles == ["Bytes 0xa–0x13 of side.json", "Bytes 0x0–0x7 of the decoded bytes 0x384–0x3e7"]
     assert drawing.links == ()
     assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 0x3–0x4"
     assert drawn().figures == ()

@@ -22,9 +22,8 @@ def made(path: Path, *, grow: bool = False) -> Edit:
     changes = (FileChange(100, b"hello", "a word"), FileChange(5000, Zeros(9000)), FileChange(30_000, b"x" * 20_000))
     if grow:
         more = Stream(5000, lambda: iter([b"m" * 2000, b"n" * 3000]))
-        return edit_of(
-            FileSource(path), "change and add", (*changes, FileChange(len(OLD) - 100, more)), len(OLD) + 4900
-        )
+        changes = (*changes, FileChange(len(OLD) - 100, more))
+        return edit_of(FileSource(path), "change and add", changes, len(OLD) + 4900)
     return edit_of(FileSource(path), "change and cut", changes, len(OLD) - 2000)
 
 

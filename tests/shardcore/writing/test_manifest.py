@@ -78,6 +78,20 @@ def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
     assert str(caught.value).count("line 2") == 1
 
 
+EXTRACTED = '{\n "format": "des",\n "objects": [\n  {"path": "a"},\n  {"key": "k", "state": "deleted"}\n ]\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one", "count"),
+    [("", True, 0), ('{"path": "a", "key": "k"}\n', True, 1), ('{"text": "else"}\n', False, 0), (EXTRACTED, True, 1)],
+)
+def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count: int) -> None:
+    (tmp_path / "m.jsonl").write_text(text)
+    manifest = ManifestReader(tmp_path / "m.jsonl", (), "")
+    assert (manifest.is_one, len(list(manifest.paths()))) == (is_one, count)
+    manifest.close()
+
+
 def test_what_is_no_manifest(tmp_path: Path) -> None:
     for text in ('{\n"a": 1\n}', '{\n "objects": [\n  {"path": "a"},\n'):
         with pytest.raises(UsageError):
