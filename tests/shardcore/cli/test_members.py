@@ -17,9 +17,8 @@ from tests.shardcore.formats.des.made import Stored, write
 def folder(tmp_path: Path) -> Path:
     for number in range(40):
         uids = [f"{number + 256 * n}" for n in range(2)]
-        path = write(
-            tmp_path / "set", f"20261103_{number:02X}_0000.des", [Stored(u.encode(), u.encode()) for u in uids]
-        )
+        stored = [Stored(uid.encode(), uid.encode()) for uid in uids]
+        path = write(tmp_path / "set", f"20261103_{number:02X}_0000.des", stored)
         if number == 10:
             path.write_bytes(path.read_bytes()[:-1])
     return tmp_path / "set"

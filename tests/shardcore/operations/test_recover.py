@@ -292,12 +292,8 @@ def test_malice_costs_no_more_than_the_bytes_allow(name: str) -> None:
     bomb = gzip.compress(bytes(4 << 20), mtime=0)
     zbomb = zstandard.ZstdCompressor().compress(bytes(1 << 20))
     hostile = [
-        bytes(30_000),
-        b"\xff" * 30_000,
-        b"\x1f\x8b\x08" * 5000,
-        b"\x28\xb5\x2f\xfd" * 5000,
-        b"\x04\x22\x4d\x18" * 5000,
-        b"\x02\x01\x33\x08" * 5000,
+        *(bytes(30_000), b"\xff" * 30_000, b"\x1f\x8b\x08" * 5000, b"\x28\xb5\x2f\xfd" * 5000),
+        *(b"\x04\x22\x4d\x18" * 5000, b"\x02\x01\x33\x08" * 5000),
         (b"\0" * 7 + b"\x01") * 4000,
         b"chd_ph\0\xff\xff\xff\xff" * 2000,
         b"\0\x08" + bytes(7) + b"\x05" + b"\0\x08\0\0\0\0\0\0\0" * 3000,

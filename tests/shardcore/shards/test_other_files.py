@@ -62,7 +62,6 @@ def test_other_files_are_named(tmp_path: Path, data: bytes, what: str) -> None:
     assert caught.value.message.startswith(f"x.shard is {what}")
     assert caught.value.is_other
     with shardcore.open(tmp_path / "x.shard", partial=True) as shard:
-        assert shard.damage is not None
         assert shard.damage.message == caught.value.message
 
 
@@ -78,8 +77,7 @@ def test_a_chunk_of_zarr_is_known_by_its_path(name: str, elsewhere: str, tmp_pat
 
 def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
     for folder, member in (("des/archive", "20260106_43_0000.des"), ("neuroglancer/segmentation/mesh", "0.shard")):
-        root = tmp_path / folder
-        shutil.copytree(SAMPLES / folder, root)
+        root = shutil.copytree(SAMPLES / folder, tmp_path / folder)
         (root / member).unlink()
         shutil.copy(LFS, root / member)
         with pytest.raises(NotAShard, match="is a Git LFS pointer"):

@@ -44,6 +44,7 @@ from shardscope.widgets.wrap_text import WrapText
 
 LOW = 230
 
+
 class ChartPages(QWidget):
     spoken_role = QAccessible.Role.Grouping
 

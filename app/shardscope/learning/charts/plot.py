@@ -27,7 +27,6 @@ DRAG = 4
 """Pixels that a press moves before it is a drag."""
 
 
-
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -167,7 +166,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._items.append(item)
         self.getPlotItem().addItem(item)
 
-
     def _bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
@@ -184,7 +182,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         pen = QPen(theme.of(self).accent, 1.6, Qt.PenStyle.DashLine)
         pen.setCosmetic(True)
         self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
-
 
     def _pixels_each(self) -> float:
         span = float(self._edges[-1] - self._edges[0]) or 1.0

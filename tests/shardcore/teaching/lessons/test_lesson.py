@@ -58,17 +58,12 @@ def test_a_lesson_is_read_line_by_line() -> None:
     first, second, third = lesson.steps
     assert first.text == "Some *text* with {value of header/version}."
     assert first.lookup == "{key}"
-    assert first.shows == (
-        (Show.NODE, "header/magic"),
-        (Show.STEP, "The seed"),
-        (Show.DRAWING, "parking displacement=0"),
-    )
-    assert second.question is not None
+    shown = ((Show.NODE, "header/magic"), (Show.STEP, "The seed"), (Show.DRAWING, "parking displacement=0"))
+    assert first.shows == shown
     assert second.question.kind is Answer.NUMBER
     assert second.question.hints == ("Count them.", "All of them.")
     assert second.question.wrong[0] == ("{= 1 + {value of header/objects_count}}", "One too many.")
     assert third.fresh == Fresh(20, folder=True, options=(("date", "2026-11-03"), ("n_bits", "8")))
-    assert third.question is not None
     assert [choice.right for choice in third.question.choices] == [False, True]
 
 
