@@ -111,7 +111,7 @@ class Job:
     started: float = 0.0
     ended: float = 0.0
     _cancel: threading.Event = field(default_factory=threading.Event)
-    _told: float = 0.0
+    _reported: float = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -130,9 +130,9 @@ class Job:
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
-        if self.title and (now - self._told >= PROGRESS_SECONDS or done == total):
-            self._told = now
-            self._jobs._tell(self)
+        if self.title and (now - self._reported >= PROGRESS_SECONDS or done == total):
+            self._reported = now
+            self._jobs._emit_progress(self)
 
 
 class _Courier(QObject):
@@ -280,7 +280,7 @@ class Jobs(QObject):
             job.state = JobState.RUNNING
             job.started = time.monotonic()
         if job.title:
-            self._tell(job)
+            self._emit_progress(job)
         result: Any = None
         error: BaseException | None = None
         try:
@@ -308,7 +308,7 @@ class Jobs(QObject):
         self._news.append((job, result, error))
         self._courier.reported.emit()
 
-    def _tell(self, job: Job) -> None:
+    def _emit_progress(self, job: Job) -> None:
         self._courier.progressed.emit(job)
 
     def _cancel(self, job: Job) -> None:

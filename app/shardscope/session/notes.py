@@ -181,7 +181,7 @@ class SessionNotes(QObject):
             then()
 
         def fail(error: BaseException) -> None:
-            self._session.tell(what, error)
+            self._session.report_error(what, error)
             failed()
 
         job = self._session.ask(locked, take, failed=fail)

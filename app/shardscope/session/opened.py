@@ -56,11 +56,11 @@ class SourceWatch(QObject):
         super().__init__(parent)
         self._uri = ""
         self._files: QFileSystemWatcher | None = None
-        self._soon = Debounce(self, self._tell, SOON_MILLISECONDS)
+        self._soon = Debounce(self, self._emit_due, SOON_MILLISECONDS)
         self._rarely = QTimer(self)
         self._rarely.setTimerType(Qt.TimerType.VeryCoarseTimer)
         self._rarely.setInterval(RARELY_MILLISECONDS)
-        self._rarely.timeout.connect(self._tell)
+        self._rarely.timeout.connect(self._emit_due)
         application = QGuiApplication.instance()
         if isinstance(application, QGuiApplication):
             application.applicationStateChanged.connect(self._state_changed)
@@ -91,7 +91,7 @@ class SourceWatch(QObject):
     def _changed(self, _: str) -> None:
         self._soon.start()
 
-    def _tell(self) -> None:
+    def _emit_due(self) -> None:
         if self._files is not None:
             # A file that was replaced is not watched any more; add it again.
             self._files.removePath(self._uri)
@@ -169,7 +169,7 @@ class OpenedShard(QObject):
     """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
     """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
-    tape_changed = Signal(object)
+    request_log_changed = Signal(object)
     message = Signal(object)
     """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
@@ -194,7 +194,7 @@ class OpenedShard(QObject):
         self._typed: Shard | None = None
         self.replacing = False
         self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
-        self.tape: RequestLog | None = None
+        self.request_log: RequestLog | None = None
         self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
@@ -242,7 +242,7 @@ class OpenedShard(QObject):
                 if callable(failed):
                     failed(error)
                 elif failed:
-                    self.tell(failed, error)
+                    self.report_error(failed, error)
 
         def within(job: Job) -> T:
             count_source(seen.source)
@@ -267,7 +267,7 @@ class OpenedShard(QObject):
 
         self.costly.emit(Costly(what, size, agreed))
 
-    def tell(self, what: str, error: BaseException) -> None:
+    def report_error(self, what: str, error: BaseException) -> None:
         remedy = error.remedy if isinstance(error, ShardError) else None
         self.troubled.emit(failure(what, error), remedy)
 
@@ -302,7 +302,7 @@ class OpenedShard(QObject):
 
     def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
         request = self._with_way(request)
-        tape = RequestLog() if request.is_remote else None
+        request_log = RequestLog() if request.is_remote else None
 
         def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
             self.ended.emit(request.shown)
@@ -312,15 +312,15 @@ class OpenedShard(QObject):
                 self._arrive(place)
                 return
             if self.shard is not None:
-                self._set_tape(self.shard.tape)
+                self._set_request_log(self.shard.tape)
             if not isinstance(error, Cancelled):
                 self._not_opened(request, error, partial(self.open, select=select))
 
         self.opening.emit(request.shown)
-        if tape is not None:
-            self._set_tape(tape)
+        if request_log is not None:
+            self._set_request_log(request_log)
         return self.jobs.submit(
-            self._opener(request, tape, agreed=agreed),
+            self._opener(request, request_log, agreed=agreed),
             key=("open", self),
             priority=JobPriority.SCREEN,
             done=done,
@@ -335,17 +335,17 @@ class OpenedShard(QObject):
         with suppress(UsageError):
             request = request.resolved()
         named = request.uri if is_viewer_link(named) else named
-        return request if request.remote is not None else request.reached(self.reach(named))
+        return request if request.remote is not None else request.with_remote(self.reach(named))
 
     @staticmethod
     def _opener(
-        request: OpenRequest, tape: RequestLog | None, *, agreed: bool
+        request: OpenRequest, request_log: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
 
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
                 whole = request.resolved()
-                return whole.open(job.progress, tape), whole
+                return whole.open(job.progress, request_log), whole
 
         return work
 
@@ -355,7 +355,7 @@ class OpenedShard(QObject):
         refuse = partial(self.declined.emit, failure)
         if isinstance(error, StoreUntrusted):
             remote = request.remote or RemoteOptions()
-            trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
+            trusted = request.with_remote(replace(remote, trusted=remote.trusted | set(error.stores)))
             self.untrusted.emit(error, partial(again, trusted), refuse)
         if isinstance(error, LargeRead):
             what = self.tr("Opening {0}").format(request.title)
@@ -373,7 +373,7 @@ class OpenedShard(QObject):
         self._watch.stop()
         self.jobs.cancel_all(then=partial(self._release, shard))
         self._reset()
-        self._set_tape(None)
+        self._set_request_log(None)
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
@@ -393,7 +393,7 @@ class OpenedShard(QObject):
         self.shard, self.request = shard, request
         self._reset()
         self.listing = shard.listing
-        self._set_tape(shard.tape)
+        self._set_request_log(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None:
             self._watch.start(shard.source.root if isinstance(shard.source, InnerSource) else shard.source)
@@ -460,7 +460,7 @@ class OpenedShard(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.tell(self.tr("Cannot read the index"), error)
+            self.report_error(self.tr("Cannot read the index"), error)
 
         job = self.ask(
             lambda shard, job: shard.load_index(job.progress),
@@ -519,14 +519,14 @@ class OpenedShard(QObject):
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return
-        records = self.tape.records if self.tape is not None else ()
+        records = self.request_log.records if self.request_log is not None else ()
         if records and HTTPStatus.OK <= records[-1].status < HTTPStatus.MULTIPLE_CHOICES:
             self._set_trouble(None)
 
-    def _set_tape(self, tape: RequestLog | None) -> None:
-        if tape is not self.tape:
-            self.tape = tape
-            self.tape_changed.emit(tape)
+    def _set_request_log(self, request_log: RequestLog | None) -> None:
+        if request_log is not self.request_log:
+            self.request_log = request_log
+            self.request_log_changed.emit(request_log)
 
     def _set_trouble(self, error: BaseException | None) -> None:
         if error is None and self.trouble is None:

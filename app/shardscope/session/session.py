@@ -17,7 +17,7 @@ from shardscope.session import selection as completing
 from shardscope.session.documents import Document, Documents
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
-from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
+from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.notes import SessionNotes
 from shardscope.session.open_question import OpenQuestion
@@ -106,7 +106,7 @@ class Session(Documents):
     """Carries the `TraceWalk`: when a lookup begins, ends or is removed."""
     step_changed = Signal(object)
     """Carries the `TraceWalk`: another step of the same lookup is current."""
-    lights_changed = Signal()
+    highlights_changed = Signal()
     question_changed = Signal(object)
     """Carries the `ReferenceQuery` when it starts and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
@@ -128,7 +128,7 @@ class Session(Documents):
         self.selection = Selection()
         self.caret: Span | None = None
         self.walk = TraceWalk()
-        self.lights: tuple[Light, ...] = ()
+        self.highlights: tuple[Highlight, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self._pointing = False
         self.question: ReferenceQuery | None = None
@@ -162,7 +162,7 @@ class Session(Documents):
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.tell(self.tr("Cannot open it"), error),
+            failed=lambda error: self.report_error(self.tr("Cannot open it"), error),
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )
@@ -173,14 +173,14 @@ class Session(Documents):
         self.selection = Selection()
         self.caret = None
         self.walk = TraceWalk()
-        self._light((), ())
+        self._set_highlights((), ())
         self._set_question(None)
         self.report = None
         self.history_changed.emit()
 
-    def _retell(self) -> None:
+    def _emit_state(self) -> None:
         self._pointing = False
-        super()._retell()
+        super()._emit_state()
         self.history_changed.emit()
         self.findings_changed.emit(self.report)
         self.verifying_changed.emit(self.jobs.newest(("verify", self)))
@@ -189,8 +189,8 @@ class Session(Documents):
             self.selection_changed.emit(chosen)
         if not chosen.complete and (chosen.span is not None or chosen.row is not None):
             self._complete(chosen)
-        self.lights_changed.emit()
-        if self.question is not None and self.question.leads is None and self.question.error is None:
+        self.highlights_changed.emit()
+        if self.question is not None and self.question.references is None and self.question.error is None:
             self._set_question(None)
         elif self.question is not None:
             self.question_changed.emit(self.question)
@@ -321,7 +321,7 @@ class Session(Documents):
 
     # --- what is highlighted ---
 
-    def ask_leads(self) -> None:
+    def find_references(self) -> None:
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
@@ -346,19 +346,19 @@ class Session(Documents):
 
     def _set_question(self, question: ReferenceQuery | None) -> None:
         self.question = question
-        self._light(self.lights, question.arrows if question is not None else ())
+        self._set_highlights(self.highlights, question.arrows if question is not None else ())
         self.question_changed.emit(question)
 
     def point_at(self, spans: Sequence[Span]) -> None:
         if spans or self._pointing:
             self._pointing = bool(spans)
-            pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
-            self._light(pointed or self.walk.lights, self.arrows)
+            pointed = tuple(Highlight(number, span) for number, span in enumerate(spans[:MAX_HIGHLIGHTS], 1))
+            self._set_highlights(pointed or self.walk.highlights, self.arrows)
 
-    def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
-        if (lights, arrows) != (self.lights, self.arrows):
-            self.lights, self.arrows = lights, arrows
-            self.lights_changed.emit()
+    def _set_highlights(self, highlights: tuple[Highlight, ...], arrows: tuple[Arrow, ...]) -> None:
+        if (highlights, arrows) != (self.highlights, self.arrows):
+            self.highlights, self.arrows = highlights, arrows
+            self.highlights_changed.emit()
 
     # --- the walk through a lookup ---
 
@@ -387,13 +387,13 @@ class Session(Documents):
             if self.walk.steps:
                 self.walk = replace(self.walk, step=min(max(walk.step, 0), self.walk.steps - 1))
                 self.step_changed.emit(self.walk)
-                self._light(self.walk.lights, self.arrows)
+                self._set_highlights(self.walk.highlights, self.arrows)
 
         self._trace(walk.key, stay)
 
     def _trace(self, key: str, then: Callable[[], None]) -> None:
         self.walk = TraceWalk(key)
-        self._light((), self.arrows)
+        self._set_highlights((), self.arrows)
         self.walk_changed.emit(self.walk)
 
         def take(walk: TraceWalk) -> None:
@@ -404,7 +404,7 @@ class Session(Documents):
         def failed(error: BaseException) -> None:
             # The panel shows the error; a notice has the button of its remedy.
             if not isinstance(error, ShardError) or error.remedy is not None:
-                self.tell(self.tr("Lookup failed"), error)
+                self.report_error(self.tr("Lookup failed"), error)
             take(TraceWalk(key, error=error))
 
         self.ask(
@@ -433,7 +433,7 @@ class Session(Documents):
             # The previous selection does not belong to this step.
             self.select_nothing(self.walk)
         self.clear_question()
-        self._light(self.walk.lights, ())
+        self._set_highlights(self.walk.highlights, ())
 
     def measure_cost(self) -> None:
         before = self.walk
@@ -455,7 +455,7 @@ class Session(Documents):
 
     # --- verification ---
 
-    def tell_report(self, report: Report) -> None:
+    def set_report(self, report: Report) -> None:
         self.report = report
         self.findings_changed.emit(report)
 
@@ -478,7 +478,7 @@ class Session(Documents):
                 take(error.partial)
                 return
             ended()
-            self.tell(self.tr("Verification stopped"), error)
+            self.report_error(self.tr("Verification stopped"), error)
 
         def ended() -> None:
             if self.jobs.newest(("verify", self)) is None:

@@ -10,7 +10,7 @@ import numpy as np
 from shardcore import Shard, Span, Trace, UsageError
 from shardcore.operations.cold_cost import ColdTrace
 from shardcore.shards.trace import ABSENT
-from shardscope.session.highlights import Light, lights_of
+from shardscope.session.highlights import Highlight, highlights_of
 
 LEAST_PREFIX = 4
 """Shortest prefix, in characters, that is completed to a key."""
@@ -45,8 +45,8 @@ class TraceWalk:
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
-    def lights(self) -> tuple[Light, ...]:
-        return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
+    def highlights(self) -> tuple[Highlight, ...]:
+        return highlights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
 
     @property
     def span(self) -> Span | None:

@@ -212,7 +212,7 @@ class WindowActions:
         shards: NewShards,
         changing: EditShell,
         diffing: CompareShards,
-        breaking: SandboxShell,
+        sandbox_shell: SandboxShell,
         find_key: QAction,
     ) -> None:
         bar = self._window.menuBar()
@@ -256,7 +256,7 @@ class WindowActions:
         view.addActions(self.zooms)
         view.addAction(self.picture)
         go = self.go = bar.addMenu(self.tr("&Go"))
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.references, bytes_.inside, self.back, self.forward])
         go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
@@ -265,7 +265,7 @@ class WindowActions:
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, find_key, self.load_index, self.stop])
-        breaking.fill(tools)
+        sandbox_shell.fill(tools)
         self.learn = bar.addMenu(self.tr("Lea&rn"))
 
     def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:

@@ -57,7 +57,7 @@ class ByteEditing(QObject):
         actions.paste.triggered.connect(lambda _: self.paste())
         actions.fill.triggered.connect(lambda _: self.ask_fill())
         actions.replace.triggered.connect(lambda _: self.ask_replace())
-        bytes_.state.read_only.connect(self._tell_read_only)
+        bytes_.state.read_only.connect(self._show_read_only)
         delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), objects.table)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(self._delete)
@@ -97,7 +97,7 @@ class ByteEditing(QObject):
     def _why_not(self) -> str:
         return self.tr("Read-only: choose Tools > Sandbox > Use sandbox, or Edit > Allow changes to this file")
 
-    def _tell_read_only(self) -> None:
+    def _show_read_only(self) -> None:
         self._refuse(self._why_not())
 
     def _refuse(self, why: str) -> None:
@@ -109,7 +109,7 @@ class ByteEditing(QObject):
     def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
         edits = self.edits
         if edits is None or self._bytes.state.name:
-            self._tell_read_only()
+            self._show_read_only()
             return
         try:
             pieces, what = make()
@@ -160,8 +160,8 @@ class ByteEditing(QObject):
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
         if hits.count > len(hits):
-            told = self.tr("{0} hits, {1} listed: narrow the search")
-            self._session.message.emit(told.format(f"{hits.count:,}", f"{len(hits):,}"))
+            text = self.tr("{0} hits, {1} listed: narrow the search")
+            self._session.message.emit(text.format(f"{hits.count:,}", f"{len(hits):,}"))
             return None
         words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)

@@ -55,10 +55,10 @@ class StepLine(QWidget):
         row.addWidget(self.answer)
         self.hide()
 
-    def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
+    def show_step(self, title: str, number: int, count: int, *, on: bool) -> None:
         """Show step `number` (from 0) of `count`; `on` enables *next*."""
-        self.title.tell(title)
-        self.counter.tell(self.tr("{0} of {1}").format(number + 1, count) if count else "")
+        self.title.set_text(title)
+        self.counter.set_text(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
             part.setVisible(count > 0)
         self.back.setEnabled(number > 0)
@@ -81,13 +81,13 @@ class StepWords(QScrollArea):
         self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
         self.hide()
 
-    def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
+    def show_question(self, asked: str, verdict: AnswerVerdict | None) -> None:
         if verdict is None:
             self.text.set_tone("text")
-            self.text.tell(asked)
+            self.text.set_text(asked)
         else:
             self.text.set_tone("ok" if verdict.right else "warning")
-            self.text.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
+            self.text.set_text(("✓ " if verdict.right else "✗ ") + verdict.text)
         self.verticalScrollBar().setValue(0)
         self.setVisible(bool(self.text.text()))
 
@@ -132,9 +132,9 @@ class CompactLayout(QObject):
         self.line.back_wanted.connect(lambda: self._go(-1))
         self.line.on_wanted.connect(lambda: self._go(1))
         self.line.answer_wanted.connect(self._lesson.player.show_answer)
-        session.walk_changed.connect(self._tell)
-        session.step_changed.connect(self._tell)
-        self._lesson.player.changed.connect(self._tell)
+        session.walk_changed.connect(self._refresh)
+        session.step_changed.connect(self._refresh)
+        self._lesson.player.changed.connect(self._refresh)
 
     def fit(self) -> None:
         """Lower or raise the panels according to window height and drawing."""
@@ -143,9 +143,9 @@ class CompactLayout(QObject):
         before, keyboard = self._panels.lowered, self._in_panels
         self._panels.lower(self._drawn and low and not self._up)
         lowered = self._panels.lowered
-        self._bytes.tell_about(not lowered)
+        self._bytes.set_about_visible(not lowered)
         self.line.setVisible(lowered)
-        self._tell()
+        self._refresh()
         if lowered and not before and keyboard:
             # Keep the keyboard here: a panel without height would pass it to the next widget.
             (self.line.next if self.line.next.isEnabled() else self.toggle).setFocus(Qt.FocusReason.OtherFocusReason)
@@ -195,7 +195,7 @@ class CompactLayout(QObject):
         else:
             self._lesson.next.click()
 
-    def _tell_toggle(self) -> None:
+    def _update_toggle(self) -> None:
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:
@@ -210,8 +210,8 @@ class CompactLayout(QObject):
         self.toggle.setToolTip(meaning)
         self.toggle.setAccessibleName(meaning)
 
-    def _tell(self, *_: object) -> None:
-        self._tell_toggle()
+    def _refresh(self, *_: object) -> None:
+        self._update_toggle()
         if not self._panels.lowered:
             self.words.hide()
             return
@@ -220,17 +220,17 @@ class CompactLayout(QObject):
             stage = player.stage
             question = stage.question if stage is not None else None
             steps = player.lesson.steps
-            self.line.tell(steps[player.number].title, player.number, len(steps), on=player.solved)
+            self.line.show_step(steps[player.number].title, player.number, len(steps), on=player.solved)
             self.line.next.setText(self._lesson.next.text() if player.last else "▶")
             self.line.answer.setVisible(question is not None)
             self.line.answer.setEnabled(not player.solved)
             text = question.prompt if question is not None else stage.text if stage is not None else ""
             # Use the text of the panel's label, so that text from a file is not read as Markdown.
-            self.words.tell(text or self._lesson.trouble.text(), player.verdict)
+            self.words.show_question(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()
         self.line.answer.hide()
         self.line.next.setText("▶")
         found = walk.trace.steps if walk.trace is not None else ()
         title = grouped(found[walk.step].title) if 0 <= walk.step < len(found) else ""
-        self.line.tell(title, walk.step, len(found), on=walk.step < len(found) - 1)
+        self.line.show_step(title, walk.step, len(found), on=walk.step < len(found) - 1)

@@ -39,7 +39,7 @@ LOW = 560
 FOLDED_SHARE = 0.36
 """Share of the window height for folded panels."""
 
-TAB_ROOM = 24
+TAB_SPACE = 24
 """Padding of a tab in pixels; must agree with the style sheet."""
 
 CLOSE = QSize(14, 18)
@@ -139,7 +139,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab visible, outside of the window: hide their content, so that it does no work.
-            dock.visibilityChanged.connect(partial(_tell_seen, dock, still))
+            dock.visibilityChanged.connect(partial(_visibility_changed, dock, still))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -470,7 +470,7 @@ class PanelDocks(QObject):
     def _fit_names(self) -> None:
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_SPACE) for tab in range(bar.count()))
             if self.folded:
                 room = self._window.width()
             else:
@@ -484,7 +484,7 @@ class PanelDocks(QObject):
                 bar.style().polish(bar)
 
 
-def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
+def _visibility_changed(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     # While the window is destroyed, only its C++ side exists, which `dock.parentWidget` returns.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():

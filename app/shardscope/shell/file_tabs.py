@@ -338,14 +338,14 @@ class TabMemory(QObject):
             current = next((n for n, entry in enumerate(kept) if entry.get("current")), 0)
             self._session.open_tabs([_request(entry) for entry in kept], -1 if behind else current)
             if gone:
-                self._tell_gone(gone)
+                self._show_missing(gone)
 
         self._session.jobs.submit(there, priority=JobPriority.SCREEN, lasting=True, done=done)
 
-    def _tell_gone(self, gone: list[str]) -> None:
+    def _show_missing(self, gone: list[str]) -> None:
         more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
         text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
-        self._notices.tell(text, NoticeTone.WARNING, about="tabs", lasting=True)
+        self._notices.add(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
 
 def _is_there(uri: str) -> bool:

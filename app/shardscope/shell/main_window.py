@@ -293,7 +293,7 @@ class MainWindow(QMainWindow):
         self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
-        to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
+        to_bytes, salvage = self.hex.view.setFocus, self.sandbox_shell.actions.salvage
         self.dialogs = FileDialogs(settings, self.open_paths, self)
         self.troubles = ErrorNotices(
             self.session,
@@ -318,7 +318,7 @@ class MainWindow(QMainWindow):
             self.new_shards,
             self.changing,
             self.diffing,
-            self.breaking,
+            self.sandbox_shell,
             self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in resources.main_samples()])
@@ -361,13 +361,13 @@ class MainWindow(QMainWindow):
         self.hex.room = centre.height
         self.setCentralWidget(centre)
         to_panel = partial(self.show_part, "sandbox")
-        self.breaking = SandboxShell(
+        self.sandbox_shell = SandboxShell(
             self.session, self.panels.panel(SandboxPanel), self.hex, self.notices, to_panel, self
         )
 
     def _make_learning(self) -> Teaching:
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
-        teaching.fill(self.actions_.learn, self.breaking.actions.missions)
+        teaching.fill(self.actions_.learn, self.sandbox_shell.actions.missions)
         teaching.comparison_wanted.connect(self.comparing.show)
         return teaching
 
@@ -405,7 +405,8 @@ class MainWindow(QMainWindow):
         self.hex.full_width_changed.connect(self._limit_centre)
         self.pages.currentChanged.connect(self._limit_centre)
         self.panels.places_changed.connect(self._limit_centre)
-        self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
+        sandbox = self.sandbox_shell.sandbox
+        self.byte_editing = ByteEditing(session, self.hex, self.objects, sandbox, self.changing, self)
         self.byte_editing.allowed.connect(self.notices.clear)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
@@ -415,8 +416,8 @@ class MainWindow(QMainWindow):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(lambda text: self.line.say_for_a_while(str(text)))
-        session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
-        self.settings.report_to(lambda text: self.notices.tell(text, NoticeTone.WARNING, lasting=True))
+        session.succeeded.connect(lambda text: self.notices.add(text, NoticeTone.SUCCESS))
+        self.settings.report_to(lambda text: self.notices.add(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
@@ -443,8 +444,8 @@ class MainWindow(QMainWindow):
             (self.tr("Extract all"), self.objects.actions_.extract_all),
             (self.tr("Learn"), self.help.teaching.all),
         )
-        self.breaking.tell_in(self.changing.chip)
-        self.objects.offer_salvage(self.breaking.actions.salvage)
+        self.sandbox_shell.connect_chip(self.changing.chip)
+        self.objects.offer_salvage(self.sandbox_shell.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         session.tab_wanted.connect(self.open_tab)
         self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
@@ -559,15 +560,15 @@ class MainWindow(QMainWindow):
         self._refresh_recent()
         self._enable(is_open=True)
         self._bring_lists()
-        self.troubles.tell_damage()
+        self.troubles.show_damage()
         if self.session.uri == self._to_learn:
             self._learn(shard)
         self._to_learn = ""
         if self.session.uri == self._to_preview:
             self._preview_first()
         self._to_preview = ""
-        self.help.teaching.opened(front=not self.breaking.stays)
-        self.ways.tell_guess(shard)
+        self.help.teaching.opened(front=not self.sandbox_shell.stays)
+        self.ways.show_guess(shard)
         self.ways.check_given(shard)
 
     def _name(self) -> None:
@@ -580,10 +581,10 @@ class MainWindow(QMainWindow):
         # Qt replaces `[*]` with a star if there are unsaved changes; doubling it keeps `[*]` in a name.
         name = shown(name).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
-        self.line.tell_format(shard.title, shard.why)
+        self.line.show_format(shard.title, shard.why)
 
     def _bring_lists(self) -> None:
-        if not self.breaking.stays:
+        if not self.sandbox_shell.stays:
             # Other panels may be in front, after docks were moved or in a small window.
             self.panels.raise_("objects")
             for name in ("structure", "inspector")[: 1 + self.panels.folded]:
@@ -595,7 +596,7 @@ class MainWindow(QMainWindow):
 
     def _lesson_refused(self, text: str) -> None:
         if text:
-            self.notices.tell(text, about="lesson")
+            self.notices.add(text, about="lesson")
         else:
             self.notices.clear("lesson")
 
@@ -616,7 +617,7 @@ class MainWindow(QMainWindow):
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
         # Loading the index may detect damage that opening did not.
         if not self.session.switching:
-            self.troubles.tell_damage()
+            self.troubles.show_damage()
 
     def _enable(self, *, is_open: bool) -> None:
         self.actions_.set_open(is_open)
@@ -649,7 +650,7 @@ class MainWindow(QMainWindow):
         if self._at_work:
             self._layout.keep()
         self.setWindowTitle("Shardscope[*]")
-        self.line.tell_format("", "")
+        self.line.show_format("", "")
         self._refresh_recent()
         self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)
@@ -776,7 +777,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._ends and (unsaved := self.session.unsaved_document) is not None:
             self.session.show(unsaved)
-        if self.breaking.holds(self.close):
+        if self.sandbox_shell.holds(self.close):
             event.ignore()
             return
         writing = [job for job in self.jobs.open_jobs if job.lasting and job.title and not job.state.ended]

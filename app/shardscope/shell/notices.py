@@ -237,7 +237,7 @@ class Notices(QWidget):
     def button(self) -> QPushButton:
         return self.buttons[0]
 
-    def tell(
+    def add(
         self,
         text: str,
         tone: NoticeTone = NoticeTone.ERROR,
@@ -260,7 +260,7 @@ class Notices(QWidget):
         if lasting:
             self._lasting.add(notice)
         elif tone is not NoticeTone.SUCCESS:
-            self._again[notice] = partial(self.tell, text, tone, action=action, do=do, buttons=buttons, about=about)
+            self._again[notice] = partial(self.add, text, tone, action=action, do=do, buttons=buttons, about=about)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # A widget that was never shown has no height.
@@ -291,8 +291,8 @@ class Notices(QWidget):
         return tuple(self._again[notice] for notice in self.all if notice in self._again)
 
     def restore_view_state(self, state: object) -> None:
-        for tell in state if isinstance(state, tuple) else ():
-            tell()
+        for restore in state if isinstance(state, tuple) else ():
+            restore()
 
     def fit(self) -> None:
         self._fit()

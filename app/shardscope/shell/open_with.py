@@ -146,7 +146,7 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("Cannot list the formats"), error)
+                    self._session.report_error(self.tr("Cannot list the formats"), error)
                 return
             first = request
             if request.uri and shard is None and request.format is None:
@@ -189,10 +189,10 @@ class OpenWays(QObject):
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                told = f"{no_fit()}: {grouped(wrong[0].message)}"
+                text = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
-                    told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
-                self._notices.tell(f"{told}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
+                    text = self.tr("{0} ({1} in all)").format(text, plural(len(wrong), "error"))
+                self._notices.add(f"{text}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -202,9 +202,9 @@ class OpenWays(QObject):
     def _is_given(self, shard: Shard) -> bool:
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
-    def tell_guess(self, shard: Shard) -> None:
+    def show_guess(self, shard: Shard) -> None:
         if shard.damage is None and shard.evidence:
-            self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
+            self._notices.add(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:

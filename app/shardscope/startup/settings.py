@@ -131,13 +131,13 @@ class Settings:
         self._path = path or settings_file()
         self._values: dict[str, Any] = {}
         self._problems: list[str] = []
-        self._tell: Callable[[str], object] = lambda text: None
+        self._show_problem: Callable[[str], object] = lambda text: None
         self._load()
 
-    def report_to(self, tell: Callable[[str], object]) -> None:
-        self._tell = tell
+    def report_to(self, report: Callable[[str], object]) -> None:
+        self._show_problem = report
         for text in self._problems:
-            tell(text)
+            report(text)
 
     def value(self, name: str) -> object:
         return self._values.get(name)
@@ -184,7 +184,7 @@ class Settings:
     def _report(self, text: str) -> None:
         if text not in self._problems:
             self._problems.append(text)
-            self._tell(text)
+            self._show_problem(text)
 
     def add_recent(self, uri: str) -> None:
         name = uri if is_address(uri) else str(Path(uri).absolute())

@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPo
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
+from shardscope.widgets.table_columns import ColumnFitter, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Called with the current and the previous row; both are the same after a click."""
@@ -51,7 +51,7 @@ def row_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-    ColumnRoom(table, rules, stretched, wrapped=wrapped)
+    ColumnFitter(table, rules, stretched, wrapped=wrapped)
     chosen = table.selectionModel()
     # Focus also makes a row current, but does not select it.
     chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)

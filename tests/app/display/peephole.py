@@ -41,7 +41,7 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
-    sandbox, player = shown.breaking.sandbox, shown.panels.panel(LessonPanel).player
+    sandbox, player = shown.sandbox_shell.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {

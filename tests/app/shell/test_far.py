@@ -117,7 +117,7 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert len(server.log) == before
     window.hex.search.look_for("Text", "no such text")
     assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
-    sheet = window.breaking.salvaging.ask()
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     assert (asked[-1].what, asked[-1].size) == ("Scanning the file", size)
     sheet.close()

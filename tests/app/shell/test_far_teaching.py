@@ -103,11 +103,11 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     assert ref is not None
     session.select_span(ref.spans[0])
     idle()
-    session.ask_leads()
-    qtbot.waitUntil(lambda: session.question is not None and session.question.leads is not None, timeout=PATIENCE)
+    session.find_references()
+    qtbot.waitUntil(lambda: session.question is not None and session.question.references is not None, timeout=PATIENCE)
     assert session.question is not None
-    assert session.question.leads is not None
-    assert session.question.leads.found
+    assert session.question.references is not None
+    assert session.question.references.found
 
     # Charts, and a card.
     window.show_part("charts")
@@ -150,7 +150,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     sandbox.flip(0)
     idle()
     qtbot.waitUntil(lambda: sandbox.comparing is None and sandbox.impact is not None, timeout=PATIENCE)
-    sheet = window.breaking.salvaging.ask()
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     idle()
     assert sheet.take.isEnabled()

@@ -90,7 +90,7 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
     window.connecting.connections.remember("s3://private/k", way)
     window.open("s3://next/k")
     (sheet,) = window.findChildren(AddressDialog)
-    assert window.session.tape is None
+    assert window.session.request_log is None
     assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
     assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
     assert [sheet.endpoint.itemText(row) for row in range(2)] == ["Default (Amazon, Google)", lab]
@@ -182,8 +182,8 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     with qtbot.waitSignal(window.session.opened):
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
-    assert window.session.tape is not None
-    assert window.session.tape.requests
+    assert window.session.request_log is not None
+    assert window.session.request_log.requests
 
 
 @pytest.mark.thorough
@@ -198,7 +198,7 @@ def test_no_secret_is_kept(
     address = f"{server.put('/small.shard', data / 'swh' / 'small.shard')}?{SIGNATURE}"
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
-    tape = window.session.tape
+    tape = window.session.request_log
     assert tape is not None
     with qtbot.waitSignal(window.session.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
@@ -240,7 +240,7 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
         sheet.reject()
         keys = RemoteOptions(endpoint_url=shut.url, addressing="path", access_key="a", secret_key="b")
         with qtbot.waitSignal(window.session.failed):
-            window.session.open(request.reached(keys))
+            window.session.open(request.with_remote(keys))
         assert window.notices.button.text() == "Try anonymous"
         shut.faults = ()
     with qtbot.waitSignal(window.session.failed):

@@ -32,7 +32,7 @@ def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
     qtbot.addWidget(window)
     bar = Notices(window)
     made = OpenWays(session, bar, window)
-    session.opened.connect(made.tell_guess)
+    session.opened.connect(made.show_guess)
     return made, bar, window
 
 

@@ -21,7 +21,7 @@ from shardscope.session.debounce import Debounce
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
-TICK_ROOM = 62
+TICK_SPACE = 62
 
 DRAG = 4
 """Pixels that a press moves before it is a drag."""
@@ -206,7 +206,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         chart, view = self.chart, self.getViewBox()
         if chart is None or not len(chart):
             return
-        across = chart_ticks(chart, max(int(view.width() / TICK_ROOM), 2))
+        across = chart_ticks(chart, max(int(view.width() / TICK_SPACE), 2))
         up = ticks(AxisScale.LINEAR, 0.0, self._top(), max(int(view.height() / 30), 2))
         if not (chart.values % 1).any():
             # There is no half of an object.

@@ -48,7 +48,7 @@ class Strips(WithTips):
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
         self.rows = tuple(rows)
-        self.setAccessibleDescription("; ".join(f"{row.format} {told(row)}" for row in self.rows))
+        self.setAccessibleDescription("; ".join(f"{row.format} {result_text(row)}" for row in self.rows))
         self.updateGeometry()
         self.update()
 
@@ -107,7 +107,7 @@ class Strips(WithTips):
         line.setLeft(_SIDE + 14 + max(painter.fontMetrics().horizontalAdvance(one.format) for one in self.rows))
         painter.setFont(self.font())
         painter.setPen(colours.error if row.error else colours.muted)
-        text = painter.fontMetrics().elidedText(told(row), Qt.TextElideMode.ElideRight, int(line.width()))
+        text = painter.fontMetrics().elidedText(result_text(row), Qt.TextElideMode.ElideRight, int(line.width()))
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, text)
         x = strip.left()
         for piece in row.pieces:
@@ -166,7 +166,7 @@ class Strips(WithTips):
         return f"<b>{escape(row.title)}</b><br>{escape(row.purpose)}"
 
 
-def told(row: FormatRow) -> str:
+def result_text(row: FormatRow) -> str:
     if row.error or not row.pieces:
         return grouped(row.error) or "…"
     return f"{plural(row.size, 'byte')} · {overhead_text(row)}"

@@ -201,9 +201,9 @@ class CompareWindow(QDialog):
         self.table.show_rows(rows)
         content = sum(len(one.data) for one in self.objects)
         about = self.tr("{0} of ten kinds, {1}, uncompressed in all formats")
-        self.headline.tell(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
+        self.headline.set_text(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
         waiting = self.tr("Packing: {0} to go …").format(plural(len(self.stale), "format"))
-        self.line.tell(waiting if self.stale else self.tr("Packed in memory and read back cold"))
+        self.line.set_text(waiting if self.stale else self.tr("Packed in memory and read back cold"))
 
     def _measure(self, name: str) -> None:
         def done(row: FormatRow | None, error: BaseException | None) -> None:

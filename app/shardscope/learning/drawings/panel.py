@@ -23,7 +23,7 @@ from shardscope.learning.drawings.controls import Controls
 from shardscope.learning.drawings.paint import paint_picture
 from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.learning.drawings.walk import WalkBar
+from shardscope.learning.drawings.walk import PlaybackBar
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
@@ -61,7 +61,7 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
 
 
 def ask_save(
-    parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
+    parent: QWidget, drawing: Drawing, width: float, name: str, report: Callable[[str, bool], object]
 ) -> QFileDialog:
     text = svg_of(drawing, width)
 
@@ -70,9 +70,9 @@ def ask_save(
             Path(path).write_text(text, encoding="utf-8")
         except OSError:
             refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
-            told(refused.format(path), True)
+            report(refused.format(path), True)
         else:
-            told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
+            report(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
     title = QCoreApplication.translate("Drawings", "Save drawing")
     return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
@@ -136,7 +136,7 @@ class DrawingPanel(QWidget):
         column.addWidget(self.tabs)
         column.addWidget(self.controls)
         column.addWidget(self.notice)
-        column.addWidget(WalkBar(self.view.walk))
+        column.addWidget(PlaybackBar(self.view.walk))
         column.addWidget(self.view, 1)
         self._connect()
 
@@ -289,7 +289,7 @@ class DrawingPanel(QWidget):
 
     def _show_drawing(self) -> None:
         self.view.show_drawing(self.drawing)
-        self.light_spans(())
+        self.highlight_spans(())
 
     def _failed(self, error: BaseException) -> None:
         if self._drawn is not self._sketch:
@@ -300,15 +300,15 @@ class DrawingPanel(QWidget):
 
     # --- both ways ---
 
-    def light_spans(self, spans: Iterable[Span]) -> None:
+    def highlight_spans(self, spans: Iterable[Span]) -> None:
         found = frozenset[int]().union(*(items_with(self.drawing, (span,)) for span in spans))
         selected = self._session.selection.span
-        self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
+        self.view.highlight(found or items_with(self.drawing, (selected,) if selected is not None else ()))
 
     def _selected(self, selection: Selection) -> None:
         if selection.origin is not self and self._follow(selection):
             self._draw()
-        self.light_spans(())
+        self.highlight_spans(())
 
     def _follow(self, selection: Selection) -> bool:
         sketch, ref = self._sketch, selection.ref
@@ -330,7 +330,7 @@ class DrawingPanel(QWidget):
         item = self.item(number)
         spans = item.spans if item is not None else ()
         self._session.point_at(spans)
-        self.light_spans(spans)
+        self.highlight_spans(spans)
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)

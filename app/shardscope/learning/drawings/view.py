@@ -178,7 +178,7 @@ class HighlightLayer(_Page):
         self.paper.show_picture(picture, colours, fonts)
         self.update()
 
-    def light(self, items: frozenset[int]) -> None:
+    def highlight(self, items: frozenset[int]) -> None:
         if items != self._lit:
             self._lit = items
             self.update()
@@ -303,9 +303,9 @@ class DrawingView(QGraphicsView):
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
 
-    def light(self, items: frozenset[int]) -> None:
+    def highlight(self, items: frozenset[int]) -> None:
         self.lit = items
-        self._sheet.light(items)
+        self._sheet.highlight(items)
 
     def show_items(self, items: frozenset[int]) -> None:
         areas = [area for area in self.picture.areas if area.item in items] if self.picture is not None else []
@@ -405,7 +405,7 @@ class DrawingView(QGraphicsView):
         return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
 
     def go_to_item(self, item: int) -> None:
-        self.light(self.lit | {item})
+        self.highlight(self.lit | {item})
         self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
 
     # --- mouse ---
@@ -453,8 +453,8 @@ class DrawingView(QGraphicsView):
 
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
-            told = tip_of(self.picture, self.item_at(event.pos()))
-            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
+            text = tip_of(self.picture, self.item_at(event.pos()))
+            QToolTip.showText(event.globalPos(), tip(grouped(text)), self.viewport())
             return True
         if event.type() == QEvent.Type.Leave:
             self._point(NO_ITEM)

@@ -107,7 +107,7 @@ class Walk(QObject):
         return False
 
 
-class WalkBar(QWidget):
+class PlaybackBar(QWidget):
     def __init__(self, walk: Walk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("walkBar")
@@ -127,10 +127,10 @@ class WalkBar(QWidget):
         for widget in (self.play, self.following):
             row.addWidget(widget)
         row.addWidget(self.sentence, 1, Qt.AlignmentFlag.AlignVCenter)
-        walk.changed.connect(self._tell)
-        self._tell()
+        walk.changed.connect(self._refresh)
+        self._refresh()
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         walk = self._walk
         self.setVisible(bool(walk.stages) and not walk.held)
         self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))

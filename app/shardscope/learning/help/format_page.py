@@ -60,16 +60,16 @@ class FormatPage(QWidget):
         if self._session.shard is not None:
             self.show_page(self._session.shard.format)
             self._row = None
-            self._light(self._session.selection)
+            self._highlight(self._session.selection)
 
     def show_word(self, word: str) -> None:
         self.show_page(GLOSSARY)
-        self.view.light(f"word:{word}")
+        self.view.highlight(f"word:{word}")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._fill()
-        self._light(self._session.selection)
+        self._highlight(self._session.selection)
 
     def _fill(self) -> None:
         if not self.choice.count():
@@ -88,9 +88,9 @@ class FormatPage(QWidget):
 
     def _selected(self, selection: Selection) -> None:
         if self.isVisible() and selection.complete:
-            self._light(selection)
+            self._highlight(selection)
 
-    def _light(self, selection: Selection) -> None:
+    def _highlight(self, selection: Selection) -> None:
         found, row = self._format_page(), None
         if found is None or self.view.page is not found:
             return
@@ -98,7 +98,7 @@ class FormatPage(QWidget):
             row = found.row_of(selection.path)
         if row != self._row:
             self._row = row
-            self.view.light("" if row is None else f"field:{row}")
+            self.view.highlight("" if row is None else f"field:{row}")
 
     def _format_page(self) -> HelpPage | None:
         shard = self._session.shard

@@ -57,7 +57,7 @@ class PageView(ResourceFreeText):
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
-    def light(self, address: str) -> bool:
+    def highlight(self, address: str) -> bool:
         self._tint(None)
         self._lit = self._row(address) if address else None
         self._tint(theme.of(self).selection)

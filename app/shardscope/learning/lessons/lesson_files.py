@@ -34,7 +34,7 @@ _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGN
 
 
 class LessonFiles(QWidget):
-    told = Signal(str, bool)
+    reported = Signal(str, bool)
     follow = Signal(object)
 
     def __init__(self, jobs: Jobs, parent: QWidget) -> None:
@@ -44,7 +44,7 @@ class LessonFiles(QWidget):
 
     def export(self, lesson: Lesson, path: str) -> None:
         def take(_: object) -> None:
-            self.told.emit(self.tr("Saved: {0}").format(path), False)
+            self.reported.emit(self.tr("Saved: {0}").format(path), False)
 
         self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
 
@@ -112,7 +112,7 @@ class LessonFiles(QWidget):
             if not alive(self.export) or job.cancelled:
                 return
             if result is None:
-                self.told.emit(plain_words(error), True)
+                self.reported.emit(plain_words(error), True)
             else:
                 take(result)
 

@@ -53,7 +53,7 @@ class LessonList(QScrollArea):
             if not group:
                 continue
             heading = Prose(tone="muted")
-            heading.tell(title)
+            heading.set_text(title)
             self._column.addWidget(heading)
             self._headings.append(heading)
             for lesson in group:
@@ -104,7 +104,7 @@ class LessonCard(QWidget):
         self._settings, self._hover = settings, False
         self.title = Prose(bold=True)
         self.about = Prose()
-        self.about.tell(lesson.about)
+        self.about.set_text(lesson.about)
         self.state = Prose(tone="muted")
         self.start = QPushButton()
         self.start.setObjectName(f"start-{lesson.name}")
@@ -133,12 +133,12 @@ class LessonCard(QWidget):
         """Write the title, with the format unless the heading of the group names it."""
         # The heading of its own group names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
-        self.title.tell(f"{about}{self.lesson.title}")
-        self.tell()
+        self.title.set_text(f"{about}{self.lesson.title}")
+        self.refresh()
 
-    def tell(self) -> None:
+    def refresh(self) -> None:
         step = self._settings.lesson_step(self.lesson.name)
-        self.state.tell(self._state(step))
+        self.state.set_text(self._state(step))
         self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
         self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
         self.again.setVisible(step > 0 or self._settings.is_lesson_done(self.lesson.name))
@@ -158,7 +158,7 @@ class LessonCard(QWidget):
     def _forget(self) -> None:
         had = self.again.hasFocus()
         self._settings.forget_lesson(self.lesson.name)
-        self.tell()
+        self.refresh()
         if had:
             self.start.setFocus()
 

@@ -56,7 +56,7 @@ class LessonPanel(QWidget):
         self.list = LessonList(settings)
         self.list.chosen.connect(self._chosen)
         self.files = LessonFiles(session.jobs, self)
-        self.files.told.connect(session.say)
+        self.files.reported.connect(session.say)
         self.files.follow.connect(self.begin)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
@@ -64,12 +64,12 @@ class LessonPanel(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.pages)
-        self.player.changed.connect(self._tell)
+        self.player.changed.connect(self._refresh)
         self.player.shown_answer.connect(self.question.show_given)
         session.opened.connect(lambda *_: self._list_again())
         session.closed.connect(self._list_again)
         self._make_room()
-        self._tell()
+        self._refresh()
 
     def sizeHint(self) -> QSize:
         return QSize(380, 520)
@@ -90,7 +90,7 @@ class LessonPanel(QWidget):
         if not self._listed:
             self._fill_list()
         for card in self.list.cards:
-            card.tell()  # another window may have gone on with a lesson
+            card.refresh()  # another window may have gone on with a lesson
 
     def _list_again(self) -> None:
         self._listed = False
@@ -214,7 +214,7 @@ class LessonPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._make_room()
-        self._tell_titles()
+        self._show_titles()
 
     def _make_room(self) -> None:
         low = self.height() < px(LOW)
@@ -274,7 +274,7 @@ class LessonPanel(QWidget):
 
     # --- telling ---
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         player = self.player
         lesson = player.lesson
         # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
@@ -292,41 +292,41 @@ class LessonPanel(QWidget):
                 self.setFocus()
             return
         count = len(lesson.steps)
-        self._tell_titles()
-        self._tell_counter()
+        self._show_titles()
+        self._show_counter()
         self.reload.setVisible(player.trying)
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
         stage = player.stage
         waiting = stage is None and not player.trouble and not player.astray
-        self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
-        self.trouble.tell(self._trouble(lesson))
+        self.text.set_text(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
+        self.trouble.set_text(self._trouble(lesson))
         self.on.setVisible(bool(player.astray))
         self.next.setEnabled(player.solved)
-        self._tell_question()
+        self._show_question()
         if held and player.solved and player.verdict is not None:
             self.next.setFocus()
         self.back.setEnabled(player.number > 0)
         self.another.setVisible(player.can_repeat and player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
-    def _tell_counter(self) -> None:
+    def _show_counter(self) -> None:
         player = self.player
         if player.lesson is None:
             return
-        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
+        self.counter.set_text(self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps)))
 
-    def _tell_titles(self) -> None:
+    def _show_titles(self) -> None:
         lesson = self.player.lesson
         if lesson is None:
             return
         step, low = lesson.steps[self.player.number].title, self.height() < px(LOW)
-        self.title.tell(step if low else lesson.title)
+        self.title.set_text(step if low else lesson.title)
         font = self.title.font()
         if font.bold() is not low:
             font.setBold(low)
             self.title.setFont(font)
-        self.heading.tell("" if low else step)
+        self.heading.set_text("" if low else step)
 
     def _trouble(self, lesson: Lesson) -> str:
         player = self.player
@@ -347,7 +347,7 @@ class LessonPanel(QWidget):
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
 
-    def _tell_question(self) -> None:
+    def _show_question(self) -> None:
         player = self.player
         question = player.stage.question if player.stage is not None else None
         self.question.setVisible(question is not None)
@@ -366,7 +366,7 @@ class LessonPanel(QWidget):
                 if question.kind not in (Answer.NODE, Answer.ITEM):
                     self.question.take_keyboard()
         self.question.choose(player.chosen)
-        self.question.tell(player.verdict)
+        self.question.show_verdict(player.verdict)
         self.question.give_hints(question.hints[: player.hints])
         more = player.hints < len(question.hints) and not player.solved
         if self.hint.hasFocus() and not more:

@@ -67,7 +67,7 @@ class LessonPlayer(QObject):
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
-        self.changed.connect(self._tell_question)
+        self.changed.connect(self._update_open_question)
 
     # --- going ---
 
@@ -145,7 +145,7 @@ class LessonPlayer(QObject):
         if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
             back = OpenRequest(self._sample(lesson))
         # The changes of a sandbox were saved or dropped when the lesson opened its file.
-        back = back.unbroken() if back is not None else None
+        back = back.without_changes() if back is not None else None
         return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
@@ -188,7 +188,7 @@ class LessonPlayer(QObject):
     def _is_kept(self) -> bool:
         return not self.trying and self.lesson is not None
 
-    def _tell_question(self) -> None:
+    def _update_open_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
             return  # the next step is on its way; it may ask something, too
         stage = None if self.astray or self.solved else self.stage
@@ -388,7 +388,7 @@ class LessonPlayer(QObject):
                 return
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
-            self._tell_question()
+            self._update_open_question()
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))

@@ -35,7 +35,7 @@ class Prose(QLabel):
         self.setSizePolicy(policy)
         self._dress()
 
-    def tell(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Show Markdown, hidden where it is empty; no resource is loaded."""
         text = without_resources(text)
         linked = _LINK.search(text) is not None

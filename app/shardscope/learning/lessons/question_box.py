@@ -76,8 +76,8 @@ class QuestionBox(QWidget):
 
     def ask(self, question: Question) -> None:
         self._kind = question.kind
-        self.prompt.tell(question.prompt)
-        self.where.tell(
+        self.prompt.set_text(question.prompt)
+        self.where.set_text(
             {
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
@@ -89,7 +89,7 @@ class QuestionBox(QWidget):
         self.choose(None)
         self.field.clear()
         self._fill_choices(question)
-        self.tell(None)
+        self.show_verdict(None)
         self.give_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
@@ -102,22 +102,22 @@ class QuestionBox(QWidget):
         if self._kind is Answer.MENDED:
             self._chosen = Given()
         if self._kind in (Answer.CHOICE, Answer.MENDED):
-            self.selected.tell("")
+            self.selected.set_text("")
         elif self._chosen is None:
-            self.selected.tell(self.tr("No answer selected"))
+            self.selected.set_text(self.tr("No answer selected"))
         elif (span := self._chosen.span) is not None:
             count = plural(span.size, "byte")
-            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
+            self.selected.set_text(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
         else:
-            self.selected.tell(shown(name))
+            self.selected.set_text(shown(name))
 
-    def tell(self, verdict: AnswerVerdict | None) -> None:
+    def show_verdict(self, verdict: AnswerVerdict | None) -> None:
         if verdict is None:
-            self.verdict.tell("")
+            self.verdict.set_text("")
         else:
             tone, mark = ("text", "→") if verdict.shown else ("ok", "✓") if verdict.right else ("warning", "✗")
             self.verdict.set_tone(tone)
-            self.verdict.tell(f"{mark} {verdict.text}")
+            self.verdict.set_text(f"{mark} {verdict.text}")
         right = self._right = verdict is not None and verdict.right
         if verdict is not None and not right and self.field.hasFocus():
             self.field.selectAll()
@@ -127,7 +127,7 @@ class QuestionBox(QWidget):
         self.check.setEnabled(not right and ready)
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
-        self.hints.tell("\n\n".join(hints))
+        self.hints.set_text("\n\n".join(hints))
 
     def show_given(self, given: Given) -> None:
         if self._kind is Answer.CHOICE:
@@ -198,7 +198,7 @@ class _Choice(QWidget):
         self.button = QRadioButton()
         self.button.setAccessibleName(shown(text))
         sentence = Prose()
-        sentence.tell(text)
+        sentence.set_text(text)
         sentence.clicked.connect(self.button.click)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

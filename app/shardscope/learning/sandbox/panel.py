@@ -191,7 +191,7 @@ class SandboxPanel(QWidget):
     def _selected(self, _: Selection) -> None:
         place = self.sandbox.place
         if place is None:
-            self.place.tell(self.tr("Select bytes of the file: these are decoded, or in another file"))
+            self.place.set_text(self.tr("Select bytes of the file: these are decoded, or in another file"))
             self.bits.set_byte(None)
             return
 
@@ -200,7 +200,7 @@ class SandboxPanel(QWidget):
                 value = data[0] if data else None
                 self.bits.set_byte(value)
                 here = "" if value is None else f" = {value:#04x} = {value:,}"
-                self.place.tell(self.tr("Byte {0}{1}").format(offset_words(place.start), here))
+                self.place.set_text(self.tr("Byte {0}{1}").format(offset_words(place.start), here))
 
         def first(shard: Shard, _: Job) -> bytes:
             source = shard.source

@@ -133,7 +133,8 @@ class Sandbox(QObject):
         elif not on:
             self.leaving = True
             self.reopening.emit()
-            self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
+            request = self._session.request.without_changes()
+            self._session.open(request, select=self._inside(self._session.selection.span))
 
     def _open_member(self) -> None:
         span, shard = self._session.selection.span, self._session.shard
@@ -237,7 +238,7 @@ class Sandbox(QObject):
         self._soon.stop()
         self._asked = self.changes
         self.reopening.emit()
-        self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
+        self._session.open(self._session.request.with_changes(self.changes, self._expects), select=select)
 
     def _changed_source(self, shard: Shard) -> PatchedSource:
         source = shard.source
@@ -353,9 +354,9 @@ class Sandbox(QObject):
                 return  # others were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            self._session.tell_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
+            self._session.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
 
-        request = self._session.request.broken((), self._expects)
+        request = self._session.request.with_changes((), self._expects)
 
         def work(shard: Shard, job: Job) -> Impact:
             noted, keys = was, touched(was, shard)
@@ -379,7 +380,7 @@ class Sandbox(QObject):
     def _note(self) -> None:
         if self._session.jobs.newest(("before", self)) is not None:
             return
-        request = self._session.request.broken((), self._expects)
+        request = self._session.request.with_changes((), self._expects)
         self.error = ""
 
         def work(job: Job) -> Before:
@@ -402,7 +403,7 @@ class Sandbox(QObject):
             priority=JobPriority.SCAN,
             lasting=True,
             title=self.tr("Record the objects of the file"),
-            done=self._session.at_home(done),
+            done=self._session.when_shown(done),
         )
         self.compared.emit()
 
@@ -423,14 +424,14 @@ class Sandbox(QObject):
             pieces = read_pieces(source, 0, source.size)
             at = 0
 
-            def told() -> Iterator[bytes]:
+            def copied() -> Iterator[bytes]:
                 nonlocal at
                 for piece in pieces:
                     at += len(piece)
                     job.progress(at, source.size)
                     yield piece
 
-            write_whole(path, told(), force=agreed)
+            write_whole(path, copied(), force=agreed)
 
         def take(_: None) -> None:
             self._saved = changes

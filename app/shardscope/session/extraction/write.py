@@ -15,7 +15,7 @@ from shardcore.progress import Progress
 from shardscope.session.extraction.preview import outlook
 from shardscope.session.extraction.request import ExtractionRequest
 
-MOST_TOLD = 1000
+MAX_LISTED = 1000
 """Failures kept with their reasons; further ones are only counted."""
 
 
@@ -71,8 +71,8 @@ class ExtractionOutcome:
             parts.append(f"{self.left_out:,} deleted left out")
         if self.stopped:
             parts.append(f"stopped: {self.stopped}")
-        told = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
-        return f"Cancelled: {told}" if self.cancelled else told
+        text = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
+        return f"Cancelled: {text}" if self.cancelled else text
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
@@ -127,7 +127,7 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
             elif result.error:
                 found.failed += 1
                 refs.note(result)
-                if len(found.failures) < MOST_TOLD:
+                if len(found.failures) < MAX_LISTED:
                     name = result.key if result.key is not None else "an object without a key"
                     name = f"{name} ({result.part})" if result.part else name
                     found.failures.append(Failure(name, result.error, result.remedy))
@@ -170,7 +170,7 @@ class _Refs:
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
     """Open the shard a second time. Raises `SourceChanged` if the file has changed."""
-    request = wanted.request.serving_deleted() if deleted else wanted.request
+    request = wanted.request.with_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:
         before, now = wanted.shard.source, opened.source

@@ -47,7 +47,7 @@ class ConnectTask(QObject):
         return sheet
 
     def try_anonymous(self, request: OpenRequest) -> None:
-        self._session.open_tab(request.reached(as_anonymous(request.remote)))
+        self._session.open_tab(request.with_remote(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
         """Return whether the dialog is needed: keys are missing, or store or layer must be chosen."""

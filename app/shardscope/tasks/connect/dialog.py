@@ -53,16 +53,16 @@ class Allowed:
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
     """Test reading, range requests and listing; a failure to open is the only result. Call it in a job."""
-    tape, began = RequestLog(), time.monotonic()
+    request_log, began = RequestLog(), time.monotonic()
     try:
-        target = source_of(uri, options, tape, marks=folder_marks())
+        target = source_of(uri, options, request_log, marks=folder_marks())
     except ShardError as error:
         return [Allowed("Read", False, plain_words(error))]
     milliseconds = round((time.monotonic() - began) * 1000)
     try:
         if not isinstance(target, Source):
             return [_listing(target)]
-        parts = any(record.status == 206 for record in tape.records)
+        parts = any(record.status == 206 for record in request_log.records)
         return [
             Allowed("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
             Allowed("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
@@ -356,7 +356,7 @@ class AddressDialog(QDialog):
 
     def _profiled(self, names: tuple[str, ...] | None, error: BaseException | None) -> None:
         if names is not None:
-            self.who.tell_profiles(names)
+            self.who.set_profiles(names)
 
     # --- trying and opening ---
 

@@ -65,7 +65,7 @@ class WhoChoice(QWidget):
         self.profile.setObjectName("profile")
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
         FieldForm(page).add(self.tr("&Profile"), self.profile)
-        self.tell_profiles(())
+        self.set_profiles(())
         return page
 
     def _keys(self, options: RemoteOptions | None) -> QWidget:
@@ -98,7 +98,7 @@ class WhoChoice(QWidget):
     def choose(self, who: Who) -> None:
         self.buttons[who].setChecked(True)
 
-    def tell_profiles(self, names: tuple[str, ...]) -> None:
+    def set_profiles(self, names: tuple[str, ...]) -> None:
         self.profile.blockSignals(True)
         self.profile.clear()
         self.profile.addItem(self.tr("Default (from the environment)"), "")

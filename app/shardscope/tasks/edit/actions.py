@@ -139,7 +139,7 @@ class EditChip(QToolButton):
         switch.changed.connect(self._update)
         self._update()
 
-    def tell_sandbox(self, changes: int | None) -> None:
+    def show_sandbox(self, changes: int | None) -> None:
         self._changes = changes
         self.updateGeometry()
         self._update()

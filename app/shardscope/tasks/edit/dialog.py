@@ -144,7 +144,7 @@ class EditDialog(QDialog):
         self._soon = Debounce(self, self._ask, TYPING_MILLISECONDS)
         self._lay_out()
         self._connect()
-        self.tell_busy() if self.ready else self._update()
+        self.show_busy() if self.ready else self._update()
         first = self.file or next(iter(self.fields.values()), None)
         (first or self.table).setFocus()
 
@@ -286,13 +286,13 @@ class EditDialog(QDialog):
 
     # --- what it is reported ---
 
-    def tell_busy(self) -> None:
+    def show_busy(self) -> None:
         self._proposal = None
         self.trouble.setText("")
         self.total.setText(self.tr("Computing the changes …"))
         self._update()
 
-    def tell_trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self._proposal = None
         self.model.show_things(())
         self.total.setText("")
@@ -300,7 +300,7 @@ class EditDialog(QDialog):
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self._update()
 
-    def tell_proposal(self, proposal: Proposal) -> None:
+    def show_proposal(self, proposal: Proposal) -> None:
         self._proposal = proposal
         what = proposal.what[:1].upper() + proposal.what[1:]
         self.title.setText(shown(cut_middle(what, 160)))
@@ -352,11 +352,11 @@ class EditDialog(QDialog):
 
     def _ask(self) -> None:
         if self.ready:
-            self.tell_busy()
+            self.show_busy()
             self.asked.emit()
         else:
             self.model.show_things(())
-            self.tell_trouble("")
+            self.show_error("")
 
     def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
         if index.isValid():

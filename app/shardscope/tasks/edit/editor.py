@@ -165,14 +165,14 @@ class Editor(QObject):
             self._shown = dict(proposal.proposed)
             sheet.wanted.disconnect()
             sheet.wanted.connect(lambda keep: self._go(sheet, proposal, asked, keep=keep))
-            sheet.tell_proposal(proposal)
+            sheet.show_proposal(proposal)
             self._show()
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet:
                 self._shown = {}
                 self._show()
-                sheet.tell_trouble(plain_words(error))
+                sheet.show_error(plain_words(error))
 
         sheet.wanted.connect(lambda _: None)
         self._session.ask(
@@ -275,11 +275,11 @@ class Editor(QObject):
             elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
                 # Nothing was written, or no file is open that could be reopened.
                 session.hold_watch(held=False)
-                self._tell()
+                self._emit_news()
             else:
                 self._reload(uri)
 
-        title, home = what[:1].upper() + what[1:], session.at_home(done, closed=True)
+        title, home = what[:1].upper() + what[1:], session.when_shown(done, closed=True)
         return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=home)
 
     def _reload(self, uri: str) -> None:
@@ -298,7 +298,7 @@ class Editor(QObject):
     def _reloaded(self) -> None:
         self.reloaded.emit()
         news = self._after
-        self._tell()
+        self._emit_news()
         if news is not None and not news.bad:
             self._verify(news)
 
@@ -322,7 +322,7 @@ class Editor(QObject):
     def _not_opened(self) -> None:
         self._after = None
 
-    def _tell(self) -> None:
+    def _emit_news(self) -> None:
         news, self._after = self._after, None
         if news is not None:
             self.news.emit(news)

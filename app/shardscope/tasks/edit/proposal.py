@@ -160,16 +160,16 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
     with stopped_by(_go_on), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
-            finish(path, keep=False, progress=_telling(progress))
+            finish(path, keep=False, progress=_uncancellable(progress))
         else:
-            undo(path, _telling(progress))
+            undo(path, _uncancellable(progress))
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
     """Run an edit; one without undo file cannot be cancelled."""
     if not keep:
         with stopped_by(_go_on):
-            apply(edit, journal=False, progress=_telling(progress))
+            apply(edit, journal=False, progress=_uncancellable(progress))
         return
     apply(edit, progress=progress)
 
@@ -178,14 +178,14 @@ def _go_on() -> None:
     """Ignore cancellation."""
 
 
-def _telling(progress: Progress) -> Progress:
+def _uncancellable(progress: Progress) -> Progress:
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         # Cancellation takes effect after the edit.
         with contextlib.suppress(Cancelled):
             progress(done, total)
 
-    return tell
+    return report
 
 
 # --- edits in place ---
@@ -195,8 +195,8 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
     rows: list[ChangeRow] = []
     stretches: list[ProposedRange] = []
     left = KEPT
-    for told, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
-        old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
+    for described, one in zip(edit.to_json()["changes"], edit.changes, strict=True):
+        old, new = bytes.fromhex(described["old"]), bytes.fromhex(described["new"])
         old_size = max(min(one.stop, edit.old_size) - one.start, 0)
         rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
         if old_size:

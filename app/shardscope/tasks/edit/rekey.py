@@ -86,14 +86,14 @@ class RekeyDialog(QDialog):
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def tell(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.trouble.setVisible(bool(text))
 
     def _check(self) -> None:
         wrong = next((text for field in self.fields.values() if (text := field.problem())), "")
-        self.tell(wrong)
+        self.show_error(wrong)
         self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
 
     def _choose(self) -> None:
@@ -144,7 +144,7 @@ class RekeyTask(QObject):
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.tell(plain_words(error))
+                sheet.show_error(plain_words(error))
                 sheet.write.setEnabled(True)
 
         sheet.write.setEnabled(False)

@@ -96,7 +96,7 @@ class TypedBytes(QObject):
             self._session.show_typed(None)
             return
         # Keep the format: the typed bytes may be those by which it is detected.
-        request = replace(self._session.request.broken(changes, shard.source.identity), format=shard.format)
+        request = replace(self._session.request.with_changes(changes, shard.source.identity), format=shard.format)
 
         def work(job: Job) -> Shard:
             found = request.open(job.progress)

@@ -51,7 +51,7 @@ _POLICY_WORDS = {
 class ExtractDialog(QDialog):
     """Dialog for target and options of an extraction; open it with `open()`.
 
-    - `changed`: the choices have changed; reply with `tell_outlook`
+    - `changed`: the choices have changed; reply with `show_outlook`
     - `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`
     """
 
@@ -243,19 +243,19 @@ class ExtractDialog(QDialog):
 
     # --- what it is reported ---
 
-    def tell_outlook(self, found: Outlook) -> None:
+    def show_outlook(self, found: Outlook) -> None:
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
         most = self._around.window().size() - QSize(16, 16)
         self.resize(self.size().expandedTo(self.sizeHint()).boundedTo(most))
 
-    def tell_error(self, error: BaseException) -> None:
+    def show_error(self, error: BaseException) -> None:
         self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()
 
-    def tell_busy(self) -> None:
+    def show_busy(self) -> None:
         self.extract.setEnabled(False)
         self.left_out.show()
         self.left_out.setText(self.tr("Checking for existing files …"))
@@ -322,8 +322,8 @@ class ExtractDialog(QDialog):
         self.left_out.setVisible(found.unused > 0)
         self.deleted.setVisible(found.deleted > 0)
         self.warning.setVisible(found.deleted > 0)
-        told = plural(found.deleted, "tombstoned object")
-        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(told))
+        text = plural(found.deleted, "tombstoned object")
+        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(text))
         self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
         lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))

@@ -146,18 +146,18 @@ class ExtractTask(QObject):
         if wanted is None:
             return
         if wanted.counted is not None:
-            sheet.tell_outlook(wanted.counted)
+            sheet.show_outlook(wanted.counted)
             return
 
         def take(found: Outlook) -> None:
             if open_:
                 open_.counted = replace(wanted, counted=found)
-                sheet.tell_outlook(found)
+                sheet.show_outlook(found)
 
         self.session.ask(
             lambda _, job: outlook(wanted, job.progress),
             take,
-            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            failed=lambda error: sheet.show_error(error) if open_ else None,
             key=("outlook", self),
             pool=Pool.CPU,
         )
@@ -178,11 +178,11 @@ class ExtractTask(QObject):
             else:
                 self._go(sheet, wanted)
 
-        sheet.tell_busy()
+        sheet.show_busy()
         self.session.ask(
             lambda _, job: existing(wanted, job.progress),
             take,
-            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            failed=lambda error: sheet.show_error(error) if open_ else None,
             key=("existing", self),
             priority=JobPriority.SCREEN,
         )

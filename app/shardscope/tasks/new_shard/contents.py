@@ -17,7 +17,7 @@ from shardcore.writing.manifest import ManifestReader
 MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
 
-TELL_EVERY = 256
+REPORT_EVERY = 256
 """Lines of a manifest between two progress reports."""
 
 
@@ -142,7 +142,7 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
         if not manifest.is_one:
             return None
         for file in manifest.paths():
-            if objects % TELL_EVERY == 0:
+            if objects % REPORT_EVERY == 0:
                 progress(before + objects, 0)
             objects += 1
             try:

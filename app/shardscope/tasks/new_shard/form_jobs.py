@@ -79,14 +79,14 @@ class FormJobs(QObject):
             self._refuse(error)
             return
         self._planned = None
-        self._form.tell_counted(counted)
+        self._form.show_counted(counted)
         self._changed()
 
     def _changed(self) -> None:
         self._look_at_target()
         work = self._form.work
         if work is not None and self._planned is not None and _alike(work, self._planned[0]):
-            self._form.tell_plan(self._planned[1])
+            self._form.show_planned(self._planned[1])
             return
         self._stop_planning()
         if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
@@ -113,7 +113,7 @@ class FormJobs(QObject):
     def _looked(self, target: NewShardTarget, place: TargetPlace | None) -> None:
         now = self._form.target
         if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
-            self._form.place.tell(place)
+            self._form.place.set_target(place)
             self._form.refresh()
 
     # --- the plan ---
@@ -130,7 +130,7 @@ class FormJobs(QObject):
                 self._refuse(error)
                 return
             self._planned = work, planned
-            self._form.tell_plan(planned)
+            self._form.show_planned(planned)
             if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
                 self._plan(unread=False)
 
@@ -141,14 +141,14 @@ class FormJobs(QObject):
         cause = error.error if isinstance(error, Refused) else error
         option = error.option if isinstance(error, Refused) else ""
         # Unreadable input may become readable, so it does not disable *Write*.
-        self._form.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+        self._form.show_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
 
     # --- how far ---
 
     def _look(self) -> None:
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
-                self._form.contents.tell_busy(job.done_amount)
+                self._form.contents.show_busy(job.done_amount)
         elif (job := self._jobs.newest(("plan", self))) is not None:
             self._form.plan.show_busy(_planning_text(job))
         else:
@@ -166,8 +166,8 @@ def _alike(one: NewShardJob, other: NewShardJob) -> bool:
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):
-        told = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
-        return told[0] == told[1]
+        inputs = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
+        return inputs[0] == inputs[1]
     if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
         return one.shard is other.shard and one.keys is other.keys
     return False

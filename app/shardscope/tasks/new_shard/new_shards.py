@@ -78,12 +78,12 @@ class NewShardDialog(QDialog):
         self._become(SMALL_PAGE * fonts.zoom())
         self.writing.hide_button.setFocus()
 
-    def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
+    def show_written(self, packed: Packed, name: str, *, stay: bool) -> None:
         """Show the result, or close the dialog if there is nothing to read (`stay` False)."""
         if not stay:
             self.accept()
             return
-        self.outcome.tell(packed, name)
+        self.outcome.show_result(packed, name)
         self.pages.setCurrentWidget(self.outcome)
         self._become(RESULT_PAGE * fonts.zoom())
 
@@ -96,10 +96,10 @@ class NewShardDialog(QDialog):
         if self.pages.currentIndex() == 0:
             self.reject()
 
-    def tell_failed(self, why: str) -> None:
+    def show_failed(self, why: str) -> None:
         self.pages.setCurrentWidget(self.form)
         self._become(self._form_size)
-        self.form.tell_failed(why)
+        self.form.show_failed(why)
 
     # --- inside ---
 
@@ -149,7 +149,7 @@ class NewShards(QObject):
         self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
-        self._to_tell = ("", "")
+        self._result = ("", "")
         # Changes of a sandbox are in no file that could be converted.
         session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
         session.opened.connect(lambda _: self._opened())
@@ -166,7 +166,7 @@ class NewShards(QObject):
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("Cannot list the formats"), error)
+                    self._session.report_error(self.tr("Cannot list the formats"), error)
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -223,7 +223,7 @@ class NewShards(QObject):
         sheet.begin_writing(name, job.cancel)
         clock = QTimer(sheet)
         clock.setInterval(LOOK_MILLISECONDS)
-        clock.timeout.connect(lambda: sheet.writing.tell(stage, job.done_amount))
+        clock.timeout.connect(lambda: sheet.writing.show_progress(stage, job.done_amount))
         clock.start()
 
     def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
@@ -232,12 +232,12 @@ class NewShards(QObject):
             self._session.say(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
-        sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
-        self._to_tell = str(work.target.path), result_text(packed, name)
+        sheet.show_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
+        self._result = str(work.target.path), result_text(packed, name)
         self._session.open_tab(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
-        (path, text), self._to_tell = self._to_tell, ("", "")
+        (path, text), self._result = self._result, ("", "")
         if path and path == self._session.uri:
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
@@ -248,9 +248,9 @@ class NewShards(QObject):
         else:
             words = plain_words(error)
             if not watches(sheet) and error is not None:
-                self._session.tell(self.tr("Cannot write {0}").format(name), error)
+                self._session.report_error(self.tr("Cannot write {0}").format(name), error)
         if watches(sheet):
-            sheet.tell_failed(words)
+            sheet.show_failed(words)
 
 
 def _named_format(target: NewShardTarget) -> str | None:

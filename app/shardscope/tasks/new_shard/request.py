@@ -19,7 +19,7 @@ from shardcore.progress import Progress
 from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
-TOLD_FILES = 1_000
+MAX_FILES = 1_000
 """Most files for which objects are counted by kind."""
 
 REPORT = ".report.json"
@@ -82,18 +82,18 @@ class JobStage:
         self.total = 0
 
     def writing_to(self, progress: Progress) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self.done, self.total = done, total
             progress(_WRITING * done // max(total, 1), _WHOLE)
 
-        return tell
+        return report
 
     def verifying_to(self, progress: Progress) -> Progress:
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self.verifying, self.done, self.total = True, done, total
             progress(_WRITING + (_WHOLE - _WRITING) * min(done, total) // max(total, 1), _WHOLE)
 
-        return tell
+        return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +113,17 @@ class NewShardJob(ABC):
         """Return the plan, with `unread` estimated from sizes; raises `Refused` if it cannot be written like this."""
         added = 0
 
-        def tell(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             nonlocal added
             added = done + 1
             progress(done, total)
 
         try:
-            found = self.run(plan=True, unread=unread, force=True, progress=tell)
+            found = self.run(plan=True, unread=unread, force=True, progress=report)
         except ShardError as error:
             raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
         plan = found.plan or Plan(())
-        kinds = {number: text for number, file in enumerate(plan.files[:TOLD_FILES]) if (text := _kinds_text(file))}
+        kinds = {number: text for number, file in enumerate(plan.files[:MAX_FILES]) if (text := _kinds_text(file))}
         # Files with inner objects may contain an object twice (index and copy), so count those that were added.
         parted = any(file.objects.inner_kinds for file in plan.files)
         objects = added if parted else sum(len(file.objects) for file in plan.files)

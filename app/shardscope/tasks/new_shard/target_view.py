@@ -65,7 +65,7 @@ class PlaceView(QWidget):
             button.clicked.connect(self._choose)
         self.replace.toggled.connect(lambda _: self.changed.emit())
         self.browse.clicked.connect(self._ask)
-        self.tell(self._place)
+        self.set_target(self._place)
 
     def _lay_out(self) -> None:
         place = QHBoxLayout()
@@ -77,17 +77,17 @@ class PlaceView(QWidget):
         row.addWidget(self.one)
         row.addWidget(self.several)
         row.addStretch(1)
-        told = QHBoxLayout()
-        told.setSpacing(14)
-        told.addWidget(self.state)
-        told.addWidget(self.replace)
-        told.addStretch(1)
+        row = QHBoxLayout()
+        row.setSpacing(14)
+        row.addWidget(self.state)
+        row.addWidget(self.replace)
+        row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(7)
         column.addLayout(place)
         column.addLayout(row)
-        column.addLayout(told)
+        column.addLayout(row)
         self.state.setMinimumHeight(self.replace.sizeHint().height())
 
     @property
@@ -133,7 +133,7 @@ class PlaceView(QWidget):
             self.line.setText(self._suggested)
             self.line.setCursorPosition(len(self._suggested))
 
-    def tell(self, place: TargetPlace) -> None:
+    def set_target(self, place: TargetPlace) -> None:
         if place.standing is not self._place.standing:
             self.replace.setChecked(False)
         self._place = place

@@ -96,10 +96,10 @@ class RecoverDialog(QDialog):
             column.addWidget(part)
         self.resize(760, 460)
 
-    def tell(self, done: Salvage) -> None:
+    def show_result(self, done: Salvage) -> None:
         self.busy.hide()
         counts = done.counts
-        told = [
+        outcomes = [
             self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
             self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
             self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
@@ -112,7 +112,7 @@ class RecoverDialog(QDialog):
         more += [f"{note}." for note in (*done.notes, *done.left_out)]
         if done.folder is not None:
             more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
-        self.title.setText(grouped(shown("  ·  ".join(told) + ". " + " ".join(more))))
+        self.title.setText(grouped(shown("  ·  ".join(outcomes) + ". " + " ".join(more))))
         self.title.setStyleSheet("")
         self.rows.clear()
         for one in done.items[:MOST_ROWS]:
@@ -127,14 +127,14 @@ class RecoverDialog(QDialog):
         self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
-    def tell_trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         self.busy.hide()
         self.title.setText(shown(text))
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
-    def tell_lost(self, text: str, done: Salvage | None) -> None:
+    def show_lost(self, text: str, done: Salvage | None) -> None:
         if done is not None:
-            self.tell(done)
+            self.show_result(done)
         self.busy.hide()
         before = f"{self.title.text()}\n" if done is not None and done.items else ""
         self.title.setText(before + shown(self.tr("Source unreachable: {0}. More may be found later.").format(text)))
@@ -222,15 +222,15 @@ class RecoverTask(QObject):
 
         def take(done: Salvage) -> None:
             if self.sheet is sheet:
-                sheet.tell(done)
+                sheet.show_result(done)
             if folder is not None:
                 self.written.emit(done)
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and isinstance(error, SourceError) and source_lost(error):
-                sheet.tell_lost(plain_words(error), error.partial)
+                sheet.show_lost(plain_words(error), error.partial)
             elif self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.tell_trouble(plain_words(error))
+                sheet.show_error(plain_words(error))
                 sheet.take.setEnabled(folder is not None)
 
         title = self.tr("Search for intact objects") if folder is None else self.tr("Recover objects")

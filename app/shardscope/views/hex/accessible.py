@@ -80,7 +80,7 @@ class HexAccessibility(QObject):
             position = self.row_text().position(self.state.selection.caret)
             QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
 
-    def tell_place(self, place: str) -> None:
+    def set_location(self, place: str) -> None:
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))

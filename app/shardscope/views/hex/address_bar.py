@@ -304,7 +304,7 @@ class AddressBar(QWidget):
 
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
-        self.preview.tell(text)
+        self.preview.set_text(text)
         self.preview.setStyleSheet(
             f"background: transparent; color: {(colours.error if wrong else colours.muted).name()}"
         )

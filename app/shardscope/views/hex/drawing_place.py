@@ -235,9 +235,9 @@ class DrawingPlace(QObject):
             if self.panel is not None:
                 self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def light(self, span: Span | None) -> None:
+    def highlight(self, span: Span | None) -> None:
         if self.panel is not None and self.in_front:
-            self.panel.light_spans((span,) if span is not None else ())
+            self.panel.highlight_spans((span,) if span is not None else ())
 
     def fit(self) -> None:
         both = self.splitter.height() >= LEAST_HEIGHT + _BYTES

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 )
 
 from shardcore import Span
-from shardscope.session.highlights import Light
+from shardscope.session.highlights import Highlight
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
@@ -41,34 +41,34 @@ _AWAY = 60.0
 _HEAD = 7.0
 
 
-def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
+def paint_highlights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
-    for light in scene.lights:
-        start, stop = _reach(light.span)
-        if not light.hollow:
+    for highlight in scene.highlights:
+        start, stop = _reach(highlight.span)
+        if not highlight.hollow:
             grid.fill(painter, start, stop, scene.rows, QBrush(fill))
-        style = Qt.PenStyle.DashLine if light.hollow else Qt.PenStyle.SolidLine
+        style = Qt.PenStyle.DashLine if highlight.hollow else Qt.PenStyle.SolidLine
         painter.setPen(QPen(palette.accent, grid.rounded(1), style))
         grid.frame(painter, start, stop, scene.rows)
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    if not scene.lights:
+    if not scene.highlights:
         return
     painter.setFont(badge_font(grid.font))
     taken: list[QRectF] = []
-    for light in scene.lights:
-        place = _corner(grid, scene, light)
+    for highlight in scene.highlights:
+        place = _corner(grid, scene, highlight)
         if place is None:
             continue
-        size = badge_size(light.number, painter.font())
+        size = badge_size(highlight.number, painter.font())
         area = QRectF(QPointF(place.x() - size.width() + 1, place.y() - size.height() / 2), size)
         while any(area.intersects(other) for other in taken):
             area.translate(0, size.height())
         area.moveTop(max(area.top(), grid.header + 1))
         area.moveLeft(max(area.left(), grid.gutter + 2))
-        taken.append(paint_badge(painter, palette, area.topLeft(), light.number, hollow=light.hollow))
+        taken.append(paint_badge(painter, palette, area.topLeft(), highlight.number, hollow=highlight.hollow))
 
 
 def _reach(span: Span) -> tuple[int, int]:
@@ -76,8 +76,8 @@ def _reach(span: Span) -> tuple[int, int]:
     return span.start, max(span.stop, span.start + 1)
 
 
-def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
-    start, stop = _reach(light.span)
+def _corner(grid: HexGrid, scene: HexScene, highlight: Highlight) -> QPointF | None:
+    start, stop = _reach(highlight.span)
     block = next(grid.blocks(start, stop, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
 
@@ -273,7 +273,7 @@ class HexPainter:
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows.lines * grid.row))
         painter.translate(-scroll, 0)
         paint_notes(painter, grid, self.palette, scene)
-        paint_lights(painter, grid, self.palette, scene)
+        paint_highlights(painter, grid, self.palette, scene)
         self._over(painter, scene)
         paint_flags(painter, grid, self.palette, scene)
         paint_numbers(painter, grid, self.palette, scene)

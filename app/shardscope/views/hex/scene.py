@@ -10,7 +10,7 @@ from shardcore.model.children import RowRange
 from shardcore.model.details import record_size
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern
-from shardscope.session.highlights import Arrow, Light
+from shardscope.session.highlights import Arrow, Highlight
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.sandbox_changes import Sandboxed
@@ -64,7 +64,7 @@ class HexScene:
     patterns: Sequence[Pattern] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
     proposed: Proposed | None = None
-    lights: Sequence[Light] = ()
+    highlights: Sequence[Highlight] = ()
     arrows: Sequence[Arrow] = ()
     sandboxed: Sandboxed | None = None
     notes: Sequence[Note] = ()

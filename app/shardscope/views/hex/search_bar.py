@@ -243,12 +243,12 @@ class SearchBar(QWidget):
                 self._say(self.tr("not found in the stored bytes"), wrong=True)
                 return
             self._last = hit, backward
-            self._tell()
+            self._show_hit()
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
             if self._again:
                 self.look(backward=self._again.popleft())
             elif listed and "list" not in self._jobs and (self.hits.source, self.hits.patterns) != self._sought:
-                self._list(span.source, patterns, self._tell)
+                self._list(span.source, patterns, self._show_hit)
 
         title = self.tr("Search {0}").format(self.field.text())
         self._run(partial(self._begin, "find", span.source, title, work, done))
@@ -262,7 +262,7 @@ class SearchBar(QWidget):
         self._running("contents", job)
         self._say(text, wrong=wrong)
 
-    def _tell(self) -> None:
+    def _show_hit(self) -> None:
         if self._last is None:
             return
         hit, backward = self._last
@@ -399,7 +399,7 @@ class SearchBar(QWidget):
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         colours = theme.of(self)
-        self.status.tell(text)
+        self.status.set_text(text)
         self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
 
     def _button(self, text: str, name: str, tip: str, act: Callable[..., None]) -> QToolButton:
@@ -440,8 +440,8 @@ class Searching(QObject):
         span = self._state.selection.span
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
-            told = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
-            self._session.say(told, failed=True)
+            text = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
+            self._session.say(text, failed=True)
         elif data:
             self.bar.look_for("Hex", data.hex(" "))
 
@@ -472,8 +472,8 @@ class Searching(QObject):
                 self.bar.list_wanted.emit()
                 self._go_to(0)
             else:
-                told = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
-                self.bar.show_contents(None, told + self._rest, wrong=True)
+                text = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
+                self.bar.show_contents(None, text + self._rest, wrong=True)
 
         job = self._session.ask(
             work,
@@ -492,8 +492,8 @@ class Searching(QObject):
     def _go_to(self, number: int) -> None:
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
-        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
-        self.bar.show_contents(None, f"{told} · {hit.pattern.name}{self._rest}")
+        text = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
+        self.bar.show_contents(None, f"{text} · {hit.pattern.name}{self._rest}")
         if hit.span is not None:
             self._session.select_span(hit.span)
         else:

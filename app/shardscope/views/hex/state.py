@@ -14,7 +14,7 @@ from shardcore import Finding, Node, Section, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardscope.session.debounce import Debounce
-from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
+from shardscope.session.highlights import Arrow, Highlight, arrows_in, highlights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
@@ -63,8 +63,8 @@ class ByteEdits(Protocol):
 class HexState(QObject):
     """State of one scroll area, showing one source of a `PageCache`.
 
-    `sections` are sorted without gaps, or empty; `lights` and `arrows` are those of all sources. `edits` is None for
-    read-only files.
+    `sections` are sorted without gaps, or empty; `highlights` and `arrows` are those of all sources.
+    `edits` is None for read-only files.
     """
 
     read_only = Signal()
@@ -102,7 +102,7 @@ class HexState(QObject):
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
         self.proposed: Proposed | None = None
-        self.lights: tuple[Light, ...] = ()
+        self.highlights: tuple[Highlight, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self.sandboxed: Sandboxed | None = None
         self.notes: tuple[Note, ...] = ()
@@ -182,7 +182,7 @@ class HexState(QObject):
             patterns=self.patterns,
             failed=[one for part in stretches for one in failed_in(self.pages, self.name, *part)],
             proposed=about(self.proposed, self.name),
-            lights=lights_in(self.lights, self.name),
+            highlights=highlights_in(self.highlights, self.name),
             arrows=arrows_in(self.arrows, self.name),
             sandboxed=self.sandboxed if self.name == "" else None,
             notes=notes_in(self.notes, start, stop),
@@ -238,8 +238,8 @@ class HexState(QObject):
             self.frames = found
             self.changed.emit()
 
-    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        self.lights, self.arrows = tuple(lights), tuple(arrows)
+    def set_highlights(self, highlights: Sequence[Highlight], arrows: Sequence[Arrow]) -> None:
+        self.highlights, self.arrows = tuple(highlights), tuple(arrows)
         self.changed.emit()
 
     def _look_otherwise(self) -> None:

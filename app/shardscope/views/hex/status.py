@@ -93,7 +93,7 @@ class HexStatus(QWidget):
         self.length.setText(plural(span.size, "byte") if size else "")
         names = [section.name for section in sections_in(sections, span.start, span.stop)] if size else []
         self.value.setToolTip(tip("\n".join(names)) if len(names) > 1 else self.value.accessibleDescription())
-        self.value.tell(_value(path, span, names) if size else "")
+        self.value.set_text(_value(path, span, names) if size else "")
         self.whole.setText(long_size(size))
         self._give_room()
 

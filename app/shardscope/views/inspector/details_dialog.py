@@ -36,7 +36,7 @@ _MARGIN = 18
 _PRINT_RESOLUTION = 144
 
 
-class CardView(ResourceFreeText):
+class DetailsView(ResourceFreeText):
     def __init__(self, card: Card) -> None:
         super().__init__()
         self._card = card
@@ -109,7 +109,7 @@ class DetailsDialog(QDialog):
         self.setWindowTitle(self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
-        self.view = CardView(card)
+        self.view = DetailsView(card)
         self.said = Elided(greedy=True)
         self.said.setObjectName("cardSaid")
         row = QHBoxLayout()

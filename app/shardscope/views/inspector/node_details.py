@@ -48,7 +48,7 @@ class DetailRow:
     page: bool = False
 
     @property
-    def leads(self) -> Span | ExternalBytes | ToPage | None:
+    def link(self) -> Span | ExternalBytes | ToPage | None:
         if self.page:
             return ToPage()
         return self.target if self.target is not None else self.elsewhere

@@ -53,7 +53,7 @@ SHOWN = 12
 """Maximum number of references listed; others are counted."""
 
 
-class LeadsForm(QWidget):
+class ReferencesForm(QWidget):
     followed = Signal(object)
 
     def __init__(self) -> None:
@@ -66,13 +66,13 @@ class LeadsForm(QWidget):
         self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
         self.clear.setObjectName("inspectorLeadsClear")
         self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
-        self.told = WrapText(tone="muted")
+        self.status = WrapText(tone="muted")
         self.links: list[WrapText] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(5)
         self._column.addWidget(self.ask)
-        self._column.addWidget(self.told)
+        self._column.addWidget(self.status)
         self._column.addWidget(self.clear)
         self._parts: list[QWidget] = []
         self.show_question(None)
@@ -83,38 +83,38 @@ class LeadsForm(QWidget):
             part.setParent(None)
             part.deleteLater()
         self._parts, self.links = [], []
-        self.told.setVisible(question is not None)
+        self.status.setVisible(question is not None)
         self.clear.setVisible(question is not None)
         if question is None:
             return
-        self.told.set_tone("error" if question.error is not None else "muted")
+        self.status.set_tone("error" if question.error is not None else "muted")
         if question.error is not None:
-            self.told.set_text(plain_words(question.error))
-        elif question.leads is None:
-            self.told.set_text(self.tr("Searching …"))
+            self.status.set_text(plain_words(question.error))
+        elif question.references is None:
+            self.status.set_text(self.tr("Searching …"))
         else:
-            self._show(question, question.leads)
+            self._show(question, question.references)
 
-    def _show(self, question: ReferenceQuery, leads: References) -> None:
-        count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
+    def _show(self, question: ReferenceQuery, found: References) -> None:
+        count = plural(len(found.found) + found.more, "reference", "references") if found.found else "No references"
         text = self.tr("{0} to {1}.").format(count, span_words(question.span))
-        if not leads.complete:
+        if not found.complete:
             text += " " + self.tr("Load the index to see all.")
-        self.told.set_text(text)
-        for lead in leads.found[:SHOWN]:
-            self._add(lead)
-        left_out = len(leads.found) + leads.more - len(self.links)
+        self.status.set_text(text)
+        for reference in found.found[:SHOWN]:
+            self._add(reference)
+        left_out = len(found.found) + found.more - len(self.links)
         if left_out > 0:
             self._put(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
 
-    def _add(self, lead: NamedReference) -> None:
-        names = " › ".join(short_name(name) for name in lead.names[-3:]) or offset_words(lead.span.start)
-        link = WrapText(f"→ {names} · {span_words(lead.span)}", link=True)
+    def _add(self, reference: NamedReference) -> None:
+        names = " › ".join(short_name(name) for name in reference.names[-3:]) or offset_words(reference.span.start)
+        link = WrapText(f"→ {names} · {span_words(reference.span)}", link=True)
         link.setToolTip(self.tr("Go there"))
-        link.clicked.connect(lambda: self.followed.emit(lead.span))
+        link.clicked.connect(lambda: self.followed.emit(reference.span))
         self.links.append(link)
         self._put(link)
-        self._put(WrapText(grouped(without_marks(lead.why)), tone="muted"))
+        self._put(WrapText(grouped(without_marks(reference.why)), tone="muted"))
 
     def _put(self, part: QWidget) -> None:
         self._column.insertWidget(self._column.count() - 1, part)
@@ -159,7 +159,7 @@ class Inspector(QScrollArea):
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
         WhileVisible(session.index_changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
-        session.question_changed.connect(self._show_leads)
+        session.question_changed.connect(self._show_references)
         session.notation_changed.connect(self._show)
         self._show_selection()
 
@@ -194,7 +194,7 @@ class Inspector(QScrollArea):
         self._late.stop()
         node, ref, is_file = self._node, self._session.selection.ref, self._session.selection.is_file
         self.file.setVisible(is_file)
-        self.leads.setVisible(not is_file)
+        self.references.setVisible(not is_file)
         error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
@@ -272,21 +272,21 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, leads: Span | ExternalBytes | ToPage) -> None:
-        if isinstance(leads, ToPage):
+    def _follow(self, target: Span | ExternalBytes | ToPage) -> None:
+        if isinstance(target, ToPage):
             self.page_wanted.emit()
             return
-        if isinstance(leads, Span):
-            self._session.select_span(leads, self)
+        if isinstance(target, Span):
+            self._session.select_span(target, self)
             return
 
         def failed(error: BaseException) -> None:
             not_here = self.tr("Not available")
             self.error.set_text(f"{not_here}: {plain_words(error)}")
             self.error.show()
-            self._session.tell(not_here, error)
+            self._session.report_error(not_here, error)
 
-        find = leads.find
+        find = target.find
         self._session.ask(
             lambda _shard, _job: find(),
             lambda span: self._session.select_span(span, self),
@@ -294,11 +294,11 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
-    def _show_leads(self, question: ReferenceQuery | None) -> None:
-        self.leads.show_question(question)
-        if question is not None and question.leads is not None:
+    def _show_references(self, question: ReferenceQuery | None) -> None:
+        self.references.show_question(question)
+        if question is not None and question.references is not None:
             # Wait until the list has its height.
-            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.references, 0, 12))
 
     # --- the widgets ---
 
@@ -322,10 +322,10 @@ class Inspector(QScrollArea):
         self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
         self.object_form = Form(self.tr("OBJECT"))
-        self.leads = LeadsForm()
-        self.leads.ask.clicked.connect(self._session.ask_leads)
-        self.leads.clear.clicked.connect(self._session.clear_question)
-        self.leads.followed.connect(self._follow)
+        self.references = ReferencesForm()
+        self.references.ask.clicked.connect(self._session.find_references)
+        self.references.clear.clicked.connect(self._session.clear_question)
+        self.references.followed.connect(self._follow)
         self.numbers = Numbers()
         self.numbers_title = WrapText(tone="muted", bold=True)
         self.file = FileSummary(self._session)
@@ -344,7 +344,7 @@ class Inspector(QScrollArea):
         column.addSpacing(6)
         column.addWidget(self.object_form)
         column.addSpacing(6)
-        column.addWidget(self.leads)
+        column.addWidget(self.references)
         column.addSpacing(6)
         column.addWidget(self.numbers_title)
         column.addWidget(self.numbers)
@@ -371,8 +371,8 @@ class Inspector(QScrollArea):
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.more)
-        menu.addAction(self.tr("&Copy details"), self._copy_card)
-        menu.addAction(self.tr("&Export details…"), self.show_card)
+        menu.addAction(self.tr("&Copy details"), self._copy_details)
+        menu.addAction(self.tr("&Export details…"), self.export_details)
         self.more.setMenu(menu)
         return self.more
 
@@ -387,15 +387,15 @@ class Inspector(QScrollArea):
         where = (
             self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
         )
-        how = request.again(partial=self._session.shard.damage is not None)
+        how = request.opened_with(partial=self._session.shard.damage is not None)
         return card_of(self._path, raw, where, how, key, self._session.selection.span)
 
-    def _copy_card(self) -> None:
+    def _copy_details(self) -> None:
         if (card := self.card()) is not None:
             copy_lines(markdown(card))
             self._session.message.emit(self.tr("Copied as Markdown."))
 
-    def show_card(self) -> DetailsDialog | None:
+    def export_details(self) -> DetailsDialog | None:
         card = self.card()
         if card is None:
             return None

@@ -220,15 +220,15 @@ class DragOut(QObject):
             return
         if self._session.request.sandbox:
             if whole:
-                told = self.tr("Cannot drag out of the sandbox: save a copy and open it")
-                self._session.say(told, failed=True)
+                text = self.tr("Cannot drag out of the sandbox: save a copy and open it")
+                self._session.say(text, failed=True)
             return
         if not isinstance(chosen, DraggedNode):
             chosen = tuple(chosen)
             if len(chosen) > MOST_FILES:
                 if whole:
-                    told = self.tr("More than {0} objects are selected: extract them instead")
-                    self._session.say(told.format(f"{MOST_FILES:,}"), failed=True)
+                    text = self.tr("More than {0} objects are selected: extract them instead")
+                    self._session.say(text.format(f"{MOST_FILES:,}"), failed=True)
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
@@ -257,7 +257,7 @@ class DragOut(QObject):
                 return
             then, self._job, self._asked = self._then, None, None
             if error is not None:
-                self._failed(error, told=then is not None)
+                self._failed(error, report=then is not None)
             elif prepared is not None:
                 self._keep(key, prepared)
                 if then is not None:
@@ -303,13 +303,13 @@ class DragOut(QObject):
             self._handed.add(key)
             then(prepared)
 
-    def _failed(self, error: BaseException, *, told: bool) -> None:
+    def _failed(self, error: BaseException, *, report: bool) -> None:
         QToolTip.hideText()
         if isinstance(error, Cancelled):
             return
         self._session.note_trouble(error)
-        if told:
-            self._session.tell(self.tr("Cannot create the files"), error)
+        if report:
+            self._session.report_error(self.tr("Cannot create the files"), error)
 
     def _cancel(self) -> None:
         if self._job is not None:

@@ -18,7 +18,7 @@ MARGIN = 7.0
 MAX_KEPT = 4000
 """Rows whose texts are cached."""
 
-BAR_ROOM = 40
+BAR_SPACE = 40
 """Width of the bars left of the sizes in pixels."""
 
 _LEAST_BAR = 12

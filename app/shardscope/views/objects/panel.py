@@ -140,11 +140,11 @@ class FileSeeker(QObject):
 
     def _seek(self, path: Path) -> None:
         def take(found: Sought) -> None:
-            tell(found.how)
+            report(found.how)
             if found.ref is not None:
                 self._session.select_row(found.ref.row)
 
-        def tell(words: object) -> None:
+        def report(words: object) -> None:
             if job is not None:
                 job.note = str(words)
             self._session.message.emit(str(words))
@@ -154,7 +154,7 @@ class FileSeeker(QObject):
         job = self._session.ask(
             lambda shard, job: seek_file(shard, path, job.progress),
             take,
-            failed=lambda error: tell(plain_words(error)),
+            failed=lambda error: report(plain_words(error)),
             key=("seek", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
@@ -328,7 +328,7 @@ class ObjectPanel(QWidget):
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = ColumnVisibility(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
-        self._seeker = FileSeeker(session, self._tell, self)
+        self._seeker = FileSeeker(session, self._show_note, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
@@ -591,7 +591,7 @@ class ObjectPanel(QWidget):
     def seek(self, path: Path) -> None:
         self._seeker.seek(path)
 
-    def _tell(self, note: str) -> None:
+    def _show_note(self, note: str) -> None:
         self._note = note
         self._update()
 
@@ -636,7 +636,7 @@ class ObjectPanel(QWidget):
         def take(place: int | None) -> None:
             if self.model.order is not order:
                 return
-            self._tell("" if place is not None else self.tr("no key begins with {0}").format(text))
+            self._show_note("" if place is not None else self.tr("no key begins with {0}").format(text))
             if place is not None:
                 self.table.follow_place(place)
                 self._session.select_row(self.model.row_of(self.table.currentIndex()), self)
@@ -659,7 +659,7 @@ class ObjectPanel(QWidget):
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
     def _failed(self, message: str) -> None:
-        self._tell(f"some rows cannot be read: {message}")
+        self._show_note(f"some rows cannot be read: {message}")
 
     @property
     def _looking(self) -> Job | None:

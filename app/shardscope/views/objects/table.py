@@ -33,8 +33,8 @@ from PySide6.QtWidgets import (
 
 from shardscope.session.debounce import Debounce
 from shardscope.session.row_ranges import RowRanges
-from shardscope.views.objects.paint import BAR_ROOM, MARGIN, ObjectRowPainter, row_height, selected_places
-from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
+from shardscope.views.objects.paint import BAR_SPACE, MARGIN, ObjectRowPainter, row_height, selected_places
+from shardscope.widgets.column_widths import MOST_ROUNDS, ColumnWidth, share_width
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.object_model import ObjectModel
 
@@ -162,14 +162,14 @@ class ObjectTable(QTableView):
         self._size_columns()
         self._measure_texts()
 
-    def _room(self, number: int) -> Room:
+    def _room(self, number: int) -> ColumnWidth:
         column = self.objects.columns[number]
         header = self.horizontalHeader()
         title = max(header.sectionSizeHint(number), header.minimumSectionSize())
         text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
         if column.number:
             needed = max(title, text)
-            wanted = max(title, text + BAR_ROOM) if column.name == "size" else needed
+            wanted = max(title, text + BAR_SPACE) if column.name == "size" else needed
         else:
             digit = self._painter.width_of("0", column.name)
             most = LONG_KEY if column.name == "key" else SHORT_TEXT
@@ -177,7 +177,7 @@ class ObjectTable(QTableView):
             wanted = max(title, text)
         if (by_hand := self._by_hand.get(column.name)) is not None:
             wanted = needed = max(by_hand, needed) if column.number else by_hand
-        return Room(wanted, needed)
+        return ColumnWidth(wanted, needed)
 
     def _fit(self) -> None:
         shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
@@ -189,7 +189,7 @@ class ObjectTable(QTableView):
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = self.viewport().width()
-            widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
+            widths = share_width([self._room(n) for n in shown], shown.index(self._key), room)
             for number, width in zip(shown, widths, strict=True):
                 self.setColumnWidth(number, width)
             if self.viewport().width() == room:

@@ -65,7 +65,7 @@ class FolderBrowser(QObject):
 
     moved = Signal()
     listed = Signal(object)
-    told = Signal()
+    status_changed = Signal()
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -129,14 +129,14 @@ class FolderBrowser(QObject):
             if found is None:
                 if not isinstance(error, Cancelled) and uri == self.uri:
                     self.more, self.problem = False, plain_words(error)
-                    self.told.emit()
+                    self.status_changed.emit()
                 return
             self._folder, self._pages, entries = found
             self.more = entries is not None
             places = [_place(uri, entry) for entry in entries or ()]
             self.places.extend(places)
             self.listed.emit(places)
-            self.told.emit()
+            self.status_changed.emit()
 
         return self._session.jobs.submit(
             work,
@@ -231,7 +231,7 @@ class PlacesPanel(QWidget):
         self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
         self.browsing.moved.connect(self._browse_moved)
         self.browsing.listed.connect(self._browse_listed)
-        self.browsing.told.connect(self._browse_told)
+        self.browsing.status_changed.connect(self._browse_status_changed)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.list.customContextMenuRequested.connect(self._open_menu)
         session.opened.connect(self._opened)
@@ -327,13 +327,13 @@ class PlacesPanel(QWidget):
                 places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())
         self._to_here()
-        self._tell()
+        self._show_status()
 
     def _filter_changed(self, text: str) -> None:
         self.model.set_filter(text.strip())
-        self._tell()
+        self._show_status()
 
-    def _tell(self) -> None:
+    def _show_status(self) -> None:
         total, shown = len(self.model.places), self.model.rowCount()
         if self.group is Group.NEAR and self._status:
             text = self._status
@@ -378,10 +378,10 @@ class PlacesPanel(QWidget):
         if self.group is Group.NEAR and self.model.places is self.browsing.places:
             self.model.added(len(places))
             self._to_here_once()
-        self._browse_told()
+        self._browse_status_changed()
 
-    def _browse_told(self) -> None:
-        self._tell()
+    def _browse_status_changed(self) -> None:
+        self._show_status()
         # A page may not fill the list, for example when it is filtered.
         QTimer.singleShot(0, self, self._want_more)
 

@@ -125,7 +125,7 @@ class PictureView(ContentView):
         self._about, self._size = " · ".join(filter(None, words)), len(one.data)
         self.plane.set_mark(None)
         self.plane.show_image(image)
-        self.bar.tell(self._about)
+        self.bar.set_text(self._about)
 
     def copy(self) -> bool:
         QGuiApplication.clipboard().setImage(self.picture())
@@ -140,11 +140,11 @@ class PictureView(ContentView):
         return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"
 
     def _point(self, x: int, y: int) -> None:
-        self.bar.tell(self.value_at(x, y) if x >= 0 else self._about)
+        self.bar.set_text(self.value_at(x, y) if x >= 0 else self._about)
         self.pointed.emit(0, self._size if x >= 0 else 0)
 
     def _choose(self, x: int, y: int) -> None:
-        self.bar.tell(self.value_at(x, y))
+        self.bar.set_text(self.value_at(x, y))
         self.chosen.emit(0, self._size)
 
 
@@ -354,7 +354,7 @@ class PreviewPanel(QWidget):
         self.note.setObjectName("previewNote")
         self.hint.setObjectName("previewHint")
         self.volume, self.scope = VolumeView(session), ScopeSwitch()
-        self._late = Debounce(self, self._tell_reading, LATE_MILLISECONDS)
+        self._late = Debounce(self, self._show_reading, LATE_MILLISECONDS)
         self._build()
         self.scope.changed.connect(self._show_scope)
         self.volume.offered.connect(lambda there: self.scope.offer(there, whole=session.selection.ref is None))
@@ -470,14 +470,14 @@ class PreviewPanel(QWidget):
         trace = origin.trace if isinstance(origin, TraceWalk) else None
         return self.shown is not None and trace is not None and trace.ref == self.shown.ref
 
-    def _tell_reading(self) -> None:
+    def _show_reading(self) -> None:
         self._forget()
         self._say(self.tr("Reading …"))
 
     def _show_scope(self, whole: bool) -> None:
         self._clear()
         if whole:
-            self.title.tell(self.volume.title)
+            self.title.set_text(self.volume.title)
             self.pages.setCurrentWidget(self.volume)
         else:
             self._follow(self._session.selection)
@@ -519,7 +519,7 @@ class PreviewPanel(QWidget):
         if not self.shown.name:
             self._whole = found
         one = self.shown.content
-        self._tell_title()
+        self._show_title()
         cut = not one.complete and one.size > 0
         self.back.setVisible(bool(self.shown.name))
         self.more.setVisible(cut and len(one.data) < min(one.size, WHOLE))
@@ -537,13 +537,13 @@ class PreviewPanel(QWidget):
         if marked is not None and marked != (0, one.size) and self.view is not None:
             self.view.mark(*marked)
 
-    def _tell_title(self) -> None:
+    def _show_title(self) -> None:
         if self.shown is None:
             return
         one, key = self.shown.content, self.shown.ref.key
         name = key if key is not None else self.tr("row {0}").format(self.shown.ref.row)
         size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
-        self.title.tell(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
+        self.title.set_text(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
         self.title.setToolTip(tip("\n".join((name, plural(one.size, "byte") if one.size >= 0 else size))))
 
     def _show_view(self, label: str) -> None:
@@ -697,8 +697,8 @@ class PreviewPanel(QWidget):
 
     def _is_sandbox(self) -> bool:
         if self._session.request.sandbox:
-            told = self.tr("Not available in the sandbox: save a copy and open it")
-            self._session.say(told, failed=True)
+            text = self.tr("Not available in the sandbox: save a copy and open it")
+            self._session.say(text, failed=True)
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:

@@ -265,8 +265,8 @@ class ZoomBar(QWidget):
         button.clicked.connect(lambda _: self._plane.zoom(factor))
         return button
 
-    def tell(self, text: str) -> None:
-        self.text.tell(text)
+    def set_text(self, text: str) -> None:
+        self.text.set_text(text)
 
     def show_zoom(self, shown: bool) -> None:
         for part in (self.percent, self.fit, self.real):

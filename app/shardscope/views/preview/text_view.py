@@ -377,20 +377,20 @@ class FindBar(QWidget):
 
     def search(self) -> None:
         if self.isVisible():
-            self._tell(self._lines.find_all(self.field.text()))
+            self._show_count(self._lines.find_all(self.field.text()))
 
     def step(self, by: int) -> None:
         self._lines.step(by)
-        self._tell(self._lines.found)
+        self._show_count(self._lines.found)
 
-    def _tell(self, count: int) -> None:
+    def _show_count(self, count: int) -> None:
         if not self.field.text():
             self.count.clear()
         elif not count:
-            self.count.tell(self.tr("Not found"))
+            self.count.set_text(self.tr("Not found"))
         else:
             more = "+" if count >= MOST_FOUND else ""
-            self.count.tell(self.tr("{0} of {1}").format(f"{self._lines.at + 1:,}", f"{count:,}{more}"))
+            self.count.set_text(self.tr("{0} of {1}").format(f"{self._lines.at + 1:,}", f"{count:,}{more}"))
 
 
 class TextView(ContentView):
@@ -452,7 +452,7 @@ class TextView(ContentView):
         words = [one.language] if one.language and not isinstance(one, JsonContent | TableContent) else []
         words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")]
         words.append(plural(len(one.line_starts), "line"))
-        self.about.tell(" · ".join(words))
+        self.about.set_text(" · ".join(words))
         self._fill()
 
     def _fill(self) -> None:

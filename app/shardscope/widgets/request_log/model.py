@@ -20,7 +20,7 @@ from shardscope.widgets.table_model import TableModel
 Times = npt.NDArray[np.float64]
 
 
-_FIRST_ROOM = 1024
+_FIRST_CAPACITY = 1024
 
 LONGEST_PAUSE = 0.02
 """Seconds; longer pauses between requests are drawn as short as this."""
@@ -31,13 +31,13 @@ class RequestColumns:
 
     def __init__(self) -> None:
         self.records: list[Request] = []
-        self._times = np.zeros((3, _FIRST_ROOM))
-        self._sizes = np.zeros(_FIRST_ROOM, np.int64)
-        self._rounds = np.zeros(_FIRST_ROOM, np.int64)
-        self._hits = np.zeros(_FIRST_ROOM, bool)
+        self._times = np.zeros((3, _FIRST_CAPACITY))
+        self._sizes = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._rounds = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._hits = np.zeros(_FIRST_CAPACITY, bool)
         # Running maxima of end and round, so that they can be searched.
-        self._latest = np.zeros(_FIRST_ROOM)
-        self._highest = np.zeros(_FIRST_ROOM, np.int64)
+        self._latest = np.zeros(_FIRST_CAPACITY)
+        self._highest = np.zeros(_FIRST_CAPACITY, np.int64)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -150,19 +150,19 @@ class RequestLogModel(TableModel):
         self.columns = RequestColumns()
         self.schedule = measured(self.columns)
         self.listings = 0
-        self._tape: RequestLog | None = None
+        self._request_log: RequestLog | None = None
         self._seen = 0
         self._hits = False
         self.things = np.zeros(0, np.int64)
         self._main = ""
 
     @property
-    def tape(self) -> RequestLog | None:
-        return self._tape
+    def request_log(self) -> RequestLog | None:
+        return self._request_log
 
-    def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
+    def set_request_log(self, request_log: RequestLog | None, main: str = "") -> None:
         """Show another request log; requests to other addresses than `main` are shown with their file name."""
-        self._tape, self._main = tape, main
+        self._request_log, self._main = request_log, main
         self._restart()
 
     def read_again(self, main: str) -> None:
@@ -180,10 +180,10 @@ class RequestLogModel(TableModel):
 
     def take_new(self) -> bool:
         """Take at most `AT_ONCE` new records; return whether there were any. Call it again until it returns false."""
-        tape = self._tape
-        if tape is None or (count := tape.requests + tape.hits) == self._seen:
+        request_log = self._request_log
+        if request_log is None or (count := request_log.requests + request_log.hits) == self._seen:
             return False
-        records = tape.records
+        records = request_log.records
         first = len(self.columns)
         fresh = records[max(len(records) - (count - self._seen), 0) :][: min(max(KEPT - first, 0), AT_ONCE)]
         if not fresh:
@@ -247,10 +247,10 @@ class RequestLogModel(TableModel):
         size = plural(record.bytes, "byte")
         if record.cached:
             return f"{record.address}\n{self._place(record)}\nFrom the cache, without a request: {size}"
-        told = f"\n{record.error}" if record.error else ""
+        error = f"\n{record.error}" if record.error else ""
         round_ = int(self.columns.rounds[number])
         times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
-        return f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}"
+        return f"{record.method} {record.address}\n{self._place(record)}\n{times}{error}"
 
 
 def called_off(record: Request) -> bool:

@@ -52,8 +52,8 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     """Pointing lights bytes, a click selects them, a double click goes to them; selected bytes frame their item."""
     view = panel.view
     qtbot.mouseMove(view.viewport(), view.place_of(HEAD))
-    assert [light.span for light in session.lights] == [Span("", 0, 8)]
-    assert [light.span for light in bytes_.state.lights] == [Span("", 0, 8)]
+    assert [light.span for light in session.highlights] == [Span("", 0, 8)]
+    assert [light.span for light in bytes_.state.highlights] == [Span("", 0, 8)]
     assert lit(panel) == {HEAD}
     with qtbot.waitSignal(panel.item_chosen) as chosen:
         qtbot.mouseClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
@@ -70,7 +70,7 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     qtbot.mouseDClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
     assert not panel.isVisible()
     assert session.selection.span == Span("", 8, 16)
-    assert session.lights == ()
+    assert session.highlights == ()
 
 
 def lit(panel: DrawingPanel) -> set[int]:

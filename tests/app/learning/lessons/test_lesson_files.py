@@ -52,7 +52,7 @@ def test_links_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) 
     image.fill(Qt.GlobalColor.red)
     assert image.save(str(tmp_path / "it.png"))
     told: list[tuple[str, bool]] = []
-    panel.files.told.connect(lambda words, failed: told.append((words, failed)))
+    panel.files.reported.connect(lambda words, failed: told.append((words, failed)))
     panel.begin(read_lesson(tmp_path / "a.md"))
     qtbot.waitUntil(lambda: panel.player.stage is not None)
     check_links(panel, qtbot, told)

@@ -203,7 +203,7 @@ def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settin
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert card.again.isHidden()
     settings.set_lesson_step(card.lesson.name, 3)
-    card.tell()  # as when the panel is shown again: another window may have gone on
+    card.refresh()  # as when the panel is shown again: another window may have gone on
     assert card.state.text().startswith("at step 4 of")
     panel.teach()
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
