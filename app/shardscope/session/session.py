@@ -120,7 +120,7 @@ class Session(Documents):
 
     PARKED = (
         *Documents.PARKED,
-        *("selection", "caret", "walk", "lights", "arrows", "_pointing", "question", "report", "_history"),
+        *("selection", "caret", "walk", "highlights", "arrows", "_pointing", "question", "report", "_history"),
     )
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -336,7 +336,7 @@ class Session(Documents):
             work,
             self._set_question,
             failed=lambda error: self._set_question(ReferenceQuery(span or Span("", 0, 0), error=error)),
-            key=("leads", self),
+            key=("references", self),
             priority=JobPriority.SCREEN,
         )
 

@@ -134,14 +134,14 @@ class EditShell(QObject):
             words = self.tr("Typed bytes are not written yet. {0} writes them, {1} undoes them.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._notices.add(
+            self._notices.add_notice(
                 text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
             )
         elif shown and not typed.changes:
             self._notices.clear(_TYPED)
 
     def _show_news(self, news: News) -> None:
-        self._notices.add(
+        self._notices.add_notice(
             news.text, NoticeTone.ERROR if news.bad else NoticeTone.SUCCESS, action=news.action, do=news.do
         )
 
@@ -149,4 +149,5 @@ class EditShell(QObject):
         name = f"{Path(uri).name} ({journal.what})" if journal.what else Path(uri).name
         text = self.tr("An edit of {0} was interrupted: the file may be partly changed.").format(name)
         action = self.tr("Undo") if journal.kept else self.tr("Finish")
-        self._notices.add(text, NoticeTone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))
+        put_back = partial(self.editor.put_back, uri, journal)
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=put_back)

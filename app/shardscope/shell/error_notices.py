@@ -59,7 +59,7 @@ class ErrorNotices(QObject):
         helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
         tone = NoticeTone.WARNING if helps else NoticeTone.ERROR
         do = partial(self._mend, helps) if helps else None
-        self._notices.add(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+        self._notices.add_notice(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
         """Offer to open a damaged shard of a data set alone, which shows the rest of it."""
@@ -69,7 +69,7 @@ class ErrorNotices(QObject):
         uri, remote = f"{shard.folder.uri.rstrip('/')}/{name}", self._session.request.remote
         request = OpenRequest(uri, format=shard.format, remote=remote)
         text = self.tr("{0} is damaged: {1}. Open the file to see the rest and to recover objects.")
-        self._notices.add(
+        self._notices.add_notice(
             text.format(name, plain_words(error)),
             NoticeTone.WARNING,
             action=self.tr("Open file"),
@@ -104,7 +104,7 @@ class ErrorNotices(QObject):
         else:
             action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
         # One notice per file that cannot be opened.
-        self._notices.add(text, action=action, do=do, about=f"open {failed.uri}")
+        self._notices.add_notice(text, action=action, do=do, about=f"open {failed.uri}")
 
     def _closest(self, error: BaseException) -> str:
         found = error.candidates if isinstance(error, NotAShard) else ()
@@ -142,7 +142,7 @@ class ErrorNotices(QObject):
         if self._ways.fits_not(shard):
             text = f"{no_fit()}: {grouped(damage.placed)}."
             change = Button(self.tr("Change…"), self._ways.change)
-            self._notices.add(text, NoticeTone.WARNING, buttons=[change], about="damage")
+            self._notices.add_notice(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
         buttons = []
         if shard.source is not None and not shard.source.size:
@@ -158,7 +158,7 @@ class ErrorNotices(QObject):
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
         if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
-        self._notices.add(text, buttons=buttons, about="damage")
+        self._notices.add_notice(text, buttons=buttons, about="damage")
 
     def _show(self, damage: ShardError) -> None:
         if damage.span is not None:
@@ -176,4 +176,4 @@ class ErrorNotices(QObject):
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
             text = self.tr("{0} The view may be out of date.").format(sentence(plain_words(error)))
-        self._notices.add(text, NoticeTone.WARNING, action=action, do=do, about="source")
+        self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=do, about="source")

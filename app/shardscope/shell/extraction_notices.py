@@ -52,7 +52,7 @@ class ExtractionNotices(QObject):
             self._notices.clear(about)
         cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
         about = f"extraction {result.job.number}"
-        notice = self._notices.add(
+        notice = self._notices.add_notice(
             self._progress_text(result), NoticeTone.NOTE, buttons=[cancel], about=about, lasting=True
         )
         self._running[result.job] = result, notice
@@ -93,7 +93,7 @@ class ExtractionNotices(QObject):
         tone = NoticeTone.SUCCESS if found.complete else NoticeTone.WARNING if found.cancelled else NoticeTone.ERROR
         if found.complete and not found.files:
             tone = NoticeTone.NOTE
-        notice = self._notices.add(result.text, tone, buttons=buttons, about="extraction")
+        notice = self._notices.add_notice(result.text, tone, buttons=buttons, about="extraction")
         notice.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
@@ -104,7 +104,7 @@ class ExtractionNotices(QObject):
     def _open_folder(self, where: Path) -> None:
         if not self.open_url(QUrl.fromLocalFile(str(where))):
             text = self.tr("Cannot open a file manager. The files are in {0}").format(where)
-            self._notices.add(text, NoticeTone.NOTE, about="open folder")
+            self._notices.add_notice(text, NoticeTone.NOTE, about="open folder")
 
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:

@@ -345,7 +345,7 @@ class TabMemory(QObject):
     def _show_missing(self, gone: list[str]) -> None:
         more = self.tr(" and {0} more").format(len(gone) - MOST_NAMED) if len(gone) > MOST_NAMED else ""
         text = self.tr("Not found, so not restored: {0}{1}").format(", ".join(gone[:MOST_NAMED]), more)
-        self._notices.add(text, NoticeTone.WARNING, about="tabs", lasting=True)
+        self._notices.add_notice(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
 
 def _is_there(uri: str) -> bool:

@@ -416,8 +416,8 @@ class MainWindow(QMainWindow):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(lambda text: self.line.say_for_a_while(str(text)))
-        session.succeeded.connect(lambda text: self.notices.add(text, NoticeTone.SUCCESS))
-        self.settings.report_to(lambda text: self.notices.add(text, NoticeTone.WARNING, lasting=True))
+        session.succeeded.connect(lambda text: self.notices.add_notice(text, NoticeTone.SUCCESS))
+        self.settings.report_to(lambda text: self.notices.add_notice(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
@@ -596,7 +596,7 @@ class MainWindow(QMainWindow):
 
     def _lesson_refused(self, text: str) -> None:
         if text:
-            self.notices.add(text, about="lesson")
+            self.notices.add_notice(text, about="lesson")
         else:
             self.notices.clear("lesson")
 

@@ -237,7 +237,7 @@ class Notices(QWidget):
     def button(self) -> QPushButton:
         return self.buttons[0]
 
-    def add(
+    def add_notice(
         self,
         text: str,
         tone: NoticeTone = NoticeTone.ERROR,
@@ -260,7 +260,8 @@ class Notices(QWidget):
         if lasting:
             self._lasting.add(notice)
         elif tone is not NoticeTone.SUCCESS:
-            self._again[notice] = partial(self.add, text, tone, action=action, do=do, buttons=buttons, about=about)
+            again = partial(self.add_notice, text, tone, action=action, do=do, buttons=buttons, about=about)
+            self._again[notice] = again
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # A widget that was never shown has no height.

@@ -192,7 +192,7 @@ class OpenWays(QObject):
                 text = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
                     text = self.tr("{0} ({1} in all)").format(text, plural(len(wrong), "error"))
-                self._notices.add(f"{text}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
+                self._notices.add_notice(f"{text}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -204,7 +204,7 @@ class OpenWays(QObject):
 
     def show_guess(self, shard: Shard) -> None:
         if shard.damage is None and shard.evidence:
-            self._notices.add(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
+            self._notices.add_notice(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:

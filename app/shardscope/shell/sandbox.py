@@ -207,11 +207,11 @@ class SandboxShell(QObject):
 
     def save_to(self, path: Path, *, agreed: bool) -> None:
         def failed(error: BaseException) -> None:
-            self._notices.add(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
+            self._notices.add_notice(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
 
         self.sandbox.save(path, agreed=agreed, failed=failed)
 
     def _saved(self, path: Path) -> None:
         text = self.tr("Sandbox saved as {0}. The original file is unchanged.").format(path)
         opens = partial(self._session.open_tab, OpenRequest(str(path)))
-        self._notices.add(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)
+        self._notices.add_notice(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

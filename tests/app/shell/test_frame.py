@@ -109,7 +109,8 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
 
 def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     before = docks(small)
-    small.notices.add("Something is wrong with this file. " * 40, NoticeTone.ERROR, action="Do something about it")
+    long = "Something is wrong with this file. " * 40
+    small.notices.add_notice(long, NoticeTone.ERROR, action="Do something about it")
     small.session.message.emit("a very long sentence about what was done " * 60)
     small.line.show_format("swh 1", "because of many things " * 40)
     small.hex.actions_.find.trigger()

@@ -112,7 +112,7 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
 
 @pytest.mark.thorough
 def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_path: Path) -> None:
-    shown.notices.add("Something about this file")
+    shown.notices.add_notice("Something about this file")
     job = extract_to(shown.objects.actions_, tmp_path / "out")
     shown.session.close()
     assert "Something" not in shown.notices.text
@@ -128,7 +128,7 @@ def test_a_success_goes_by_itself_and_an_error_stays(
     assert module.FADES_MILLISECONDS == 6_000
     monkeypatch.setattr(module, "FADES_MILLISECONDS", 20)
     for tone in NoticeTone:
-        window.notices.add(f"This is {tone.name}", tone)
+        window.notices.add_notice(f"This is {tone.name}", tone)
     qtbot.waitUntil(lambda: "SUCCESS" not in window.notices.text)
     assert len(window.notices.all) == len(NoticeTone) - 1
     window.session.say("A picture was saved")
@@ -142,9 +142,9 @@ def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
     qtbot.addWidget(window)
     stack = Notices(window)
     for text in ("first", "second"):
-        stack.add(text, about="the file")
-    stack.add("other")
-    stack.add("other")
+        stack.add_notice(text, about="the file")
+    stack.add_notice("other")
+    stack.add_notice("other")
     assert [notice.text for notice in stack.all] == ["second", "other"]
 
 

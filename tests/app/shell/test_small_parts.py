@@ -109,13 +109,13 @@ def test_the_message_bar(qtbot: QtBot) -> None:
     bar = Notices(window)
     assert bar.text == ""
     done: list[str] = []
-    bar.add("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
+    bar.add_notice("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
     assert bar.text == "The file changed."
     assert bar.all[0].sign.text() == NoticeTone.WARNING.value
     bar.button.click()
     assert done == ["reloaded"]
     assert bar.text == ""
-    bar.add("Only words.")
+    bar.add_notice("Only words.")
     assert bar.buttons == []
     bar.all[0].dismiss.click()
     assert bar.text == ""

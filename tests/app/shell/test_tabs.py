@@ -208,7 +208,7 @@ def test_a_tab_comes_back_as_it_was(two: MainWindow) -> None:
     header = two.tree.nodes.index(0, 0, two.tree.nodes.index(0, 0))
     two.tree.expand(header)
     two.show_part("trace")
-    two.notices.add("Something about medium")
+    two.notices.add_notice("Something about medium")
     settle(two, 20)
     rows = two.objects.model.rowCount()
     assert top > 0

@@ -41,7 +41,7 @@ from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
-from shardscope.learning.drawings.walk import Walk
+from shardscope.learning.drawings.walk import StagePlayback
 from shardscope.session.debounce import Debounce
 from shardscope.session.words import grouped, span_words
 from shardscope.widgets import fonts as type_
@@ -287,7 +287,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._sheet)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
-        self.walk = Walk(self)
+        self.walk = StagePlayback(self)
         self.walk.changed.connect(self._reach)
 
     @property

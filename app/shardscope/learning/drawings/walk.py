@@ -19,7 +19,7 @@ PAUSE_MILLISECONDS = 900.0
 """Time between two stages, at normal speed."""
 
 
-class Walk(QObject):
+class StagePlayback(QObject):
     """Current stage, and the share of it that has appeared, from 0 to 1."""
 
     changed = Signal()
@@ -108,7 +108,7 @@ class Walk(QObject):
 
 
 class PlaybackBar(QWidget):
-    def __init__(self, walk: Walk, parent: QWidget | None = None) -> None:
+    def __init__(self, walk: StagePlayback, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("walkBar")
         self._walk = walk

@@ -36,7 +36,7 @@ from shardscope.tasks.new_shard.format_list import FormatList
 from shardscope.tasks.new_shard.plan_view import PlanView
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned
 from shardscope.tasks.new_shard.target import suggested
-from shardscope.tasks.new_shard.target_view import PlaceView
+from shardscope.tasks.new_shard.target_view import TargetView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, px, sized
@@ -164,7 +164,7 @@ class PackForm(QWidget):
             else None
         )
         self.formats = FormatList(start.formats, self)
-        self.place = PlaceView(self)
+        self.place = TargetView(self)
         self.plan = PlanView(self)
         self.options = OptionForm((), self._changed, self)
         self.keys = _muted("keysAbout", self)

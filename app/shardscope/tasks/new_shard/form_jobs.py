@@ -16,7 +16,7 @@ from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.tasks.new_shard.contents import InputCount, count
 from shardscope.tasks.new_shard.form import PackForm
 from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned, Refused
-from shardscope.tasks.new_shard.target import TargetPlace, look
+from shardscope.tasks.new_shard.target import TargetState, look
 
 T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
@@ -110,7 +110,7 @@ class FormJobs(QObject):
         inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
         self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
 
-    def _looked(self, target: NewShardTarget, place: TargetPlace | None) -> None:
+    def _looked(self, target: NewShardTarget, place: TargetState | None) -> None:
         now = self._form.target
         if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
             self._form.place.set_target(place)

@@ -35,30 +35,30 @@ class TargetStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPlace:
+class TargetState:
     """Present content of a target; `shards` counts shards of the format in a folder."""
 
     standing: TargetStatus
     shards: int = 0
 
 
-def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
+def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetState:
     """Check a target, in a job; `members` are name patterns of the shards in a folder."""
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-        return TargetPlace(TargetStatus.NO_PLACE)
+        return TargetState(TargetStatus.NO_PLACE)
     if not os.path.lexists(path):
-        return TargetPlace(TargetStatus.FREE)
+        return TargetState(TargetStatus.FREE)
     if any(_same(path, one) for one in inputs):
-        return TargetPlace(TargetStatus.INPUT)
+        return TargetState(TargetStatus.INPUT)
     is_folder = os.path.isdir(path)  # noqa: PTH112
     if target.folder:
         return (
-            TargetPlace(TargetStatus.FOLDER, _shards_in(path, members))
+            TargetState(TargetStatus.FOLDER, _shards_in(path, members))
             if is_folder
-            else TargetPlace(TargetStatus.NOT_A_FOLDER)
+            else TargetState(TargetStatus.NOT_A_FOLDER)
         )
-    return TargetPlace(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
+    return TargetState(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_words import plural
 from shardcore.writing.declaration import Writes
-from shardscope.tasks.new_shard.target import TargetPlace, TargetStatus
+from shardscope.tasks.new_shard.target import TargetState, TargetStatus
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder, ask_target
 from shardscope.widgets.plain_text import plain_label
@@ -31,14 +31,14 @@ WRONG = {
 }
 
 
-class PlaceView(QWidget):
+class TargetView(QWidget):
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._suggested = ""
         self._chosen: bool | None = None
-        self._place = TargetPlace(TargetStatus.FREE)
+        self._place = TargetState(TargetStatus.FREE)
         self.line = QLineEdit(self)
         self.line.setObjectName("targetLine")
         self.line.setAccessibleName(self.tr("Target of the new shard"))
@@ -133,7 +133,7 @@ class PlaceView(QWidget):
             self.line.setText(self._suggested)
             self.line.setCursorPosition(len(self._suggested))
 
-    def set_target(self, place: TargetPlace) -> None:
+    def set_target(self, place: TargetState) -> None:
         if place.standing is not self._place.standing:
             self.replace.setChecked(False)
         self._place = place
