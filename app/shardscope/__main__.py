@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
 
-def add_reach_flags(parser: argparse.ArgumentParser) -> None:
+def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="URL of an S3-compatible store (default: Amazon S3)")
     group.add_argument("--region", metavar="NAME", help="the region of the bucket")
@@ -35,7 +35,7 @@ def add_reach_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key, or bucket.endpoint/key")
 
 
-def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
+def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
     """Return the connection options from the flags, or None; exits if they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "--install-desktop", action="store_true", help="add menu entry, icons and file types, and exit"
     )
     desktop.add_argument("--uninstall-desktop", action="store_true", help="remove them and exit")
-    add_reach_flags(made)
+    add_remote_flags(made)
     picture = made.add_argument_group("pictures without a display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and exit")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit code: 0 success, 1 screenshot failed, 2 usage error, no display or no Qt."""
     options = parser()
     given = options.parse_args(arguments)
-    given.remote = reach_of(options, given)
+    given.remote = remote_options_of(options, given)
     given.uri, given.place = _link(given.uri)
     if given.version:
         import shardcore

@@ -43,7 +43,7 @@ class Document:
         return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
 
 
-class KeepsView(Protocol):
+class ViewStateOwner(Protocol):
     def view_state(self) -> object:
         """Return the state; called before the document is parked."""
 
@@ -89,7 +89,7 @@ class Documents(OpenedShard):
         self.documents: list[Document] = []
         self.switching = False
         self.may_show: Callable[[], bool] = lambda: True
-        self._keepers: dict[str, KeepsView] = {}
+        self._keepers: dict[str, ViewStateOwner] = {}
         self._unsaved: list[Callable[[], bool]] = []
         self._coming: dict[Document, bool] = {}
         self._errors_due: list[Callable[[], None]] = []
@@ -98,7 +98,7 @@ class Documents(OpenedShard):
 
     # --- what belongs to documents ---
 
-    def keep_view(self, name: str, view: KeepsView) -> None:
+    def keep_view(self, name: str, view: ViewStateOwner) -> None:
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
@@ -107,7 +107,7 @@ class Documents(OpenedShard):
             self.show(document)
         return self.shard is shard
 
-    def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
+    def add_unsaved(self, unsaved: Callable[[], bool]) -> None:
         self._unsaved.append(unsaved)
 
     @property

@@ -69,7 +69,7 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 """Label of the button that applies a remedy; other remedies have no button."""
 
 
-def plain_words(error: BaseException | None) -> str:
+def error_text(error: BaseException | None) -> str:
     """Return what is wrong and where, then the advice for the window as a sentence of its own."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
@@ -81,7 +81,7 @@ def plain_words(error: BaseException | None) -> str:
 
 def failure(what: str, error: BaseException | None, name: str = "") -> str:
     """Return `Cannot open NAME: reason. Advice.`; `name` is removed from the beginning of the reason."""
-    reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
+    reason = error_text(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"
     return sentence(f"{what}: {reason}")

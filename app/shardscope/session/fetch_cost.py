@@ -12,7 +12,7 @@ MUCH = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Costly:
+class CostlyRead:
     """Operation that fetches `size` bytes; `what` is the beginning of a sentence, such as `Verifying the content`."""
 
     what: str

@@ -22,7 +22,7 @@ from shardcore.operations.notes import (
     remove_notes,
 )
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.opened import OpenedShard
 
@@ -86,7 +86,7 @@ class SessionNotes(QObject):
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
 
         def failed(error: BaseException) -> None:
-            self.error = plain_words(error)
+            self.error = error_text(error)
             self.changed.emit()
 
         def take(book: NoteBook) -> None:

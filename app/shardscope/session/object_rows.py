@@ -55,7 +55,7 @@ class View:
         return self == View()
 
 
-class LooksAtAll(UsageError):
+class NeedsAllRows(UsageError):
     """A view needs all rows, which `whole=False` excludes."""
 
 
@@ -65,7 +65,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     Rows without a value in the sorted column come last in both directions.
 
     Raises:
-        LooksAtAll: The view needs all rows and `whole` is False. A complete key is looked up without the index.
+        NeedsAllRows: The view needs all rows and `whole` is False. A complete key is looked up without the index.
         UsageError: The filter is invalid, or there are too many rows to sort.
     """
     objects = shard.objects
@@ -76,7 +76,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     if exact is not None:
         return exact
     if not whole:
-        raise LooksAtAll("looking at all rows reads the index first")
+        raise NeedsAllRows("looking at all rows reads the index first")
     # Filter first: keys are read fastest in the order of the format, and fewer rows are left to sort.
     kept = _filtered(objects, wanted, progress) if view.text else None
     known, rest = _ordered(shard, view.order, kept, progress)
@@ -193,13 +193,13 @@ def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class FileMatch:
     name: str
     ref: ObjectRef | None
     how: str
 
 
-def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
+def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> FileMatch:
     """Search a local file: by SHA-256 as key, by name as key, then by content, which loads the index.
 
     Raises:
@@ -212,23 +212,23 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
     digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:
-        return Sought(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")
+        return FileMatch(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")
     for key in (name, path.stem):
         ref = _found(shard, key)
         if ref is not None and _same(shard, ref, digest, size):
-            return Sought(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
+            return FileMatch(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
     if not shard.loaded:
         shard.load_index(progress)
     rows = _rows_of_size(shard.objects, size, progress)
     for row in rows[:MAX_COMPARED].tolist():
         ref = shard.objects.ref(row)
         if _same(shard, ref, digest, size):
-            return Sought(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
+            return FileMatch(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
     looked = f"no key is its SHA-256 ({digest[:12]}…)"
     others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
     rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
     more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
-    return Sought(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
+    return FileMatch(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
 
 
 def _digest(path: Path, progress: Progress) -> tuple[str, int]:

@@ -210,7 +210,7 @@ class OpenRequest:
             raise
 
 
-def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+def listed_members(shard: DataSet) -> tuple[Member, ...]:
     """Return the shards of a data set if they are listed already; does not block."""
     return shard.members if shard.listed else ()
 

@@ -36,7 +36,7 @@ from shardcore.sources.read_purpose import at_most
 from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import failure
-from shardscope.session.fetch_cost import MUCH, Costly, index_size
+from shardscope.session.fetch_cost import MUCH, CostlyRead, index_size
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
@@ -179,7 +179,7 @@ class OpenedShard(QObject):
     remedy_wanted = Signal(object)
     """Carries the `Remedy` whose button was clicked."""
     costly = Signal(object)
-    """Carries a `Costly`: the user must be asked."""
+    """Carries a `CostlyRead`: the user must be asked."""
 
     untrusted = Signal(object, object, object)
     """Carries a `StoreUntrusted`, a callback to open the file with its stores trusted, and one to refuse."""
@@ -238,7 +238,7 @@ class OpenedShard(QObject):
                 if stopped is not None:
                     stopped()
             else:
-                self.note_trouble(error)
+                self.note_error(error)
                 if callable(failed):
                     failed(error)
                 elif failed:
@@ -255,7 +255,7 @@ class OpenedShard(QObject):
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
         """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
 
-    def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+    def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
         """Call `go`, but ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
@@ -265,7 +265,7 @@ class OpenedShard(QObject):
             self._agreed.add(what)
             go()
 
-        self.costly.emit(Costly(what, size, agreed))
+        self.costly.emit(CostlyRead(what, size, agreed))
 
     def report_error(self, what: str, error: BaseException) -> None:
         remedy = error.remedy if isinstance(error, ShardError) else None
@@ -359,7 +359,7 @@ class OpenedShard(QObject):
             self.untrusted.emit(error, partial(again, trusted), refuse)
         if isinstance(error, LargeRead):
             what = self.tr("Opening {0}").format(request.title)
-            self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
+            self.costly.emit(CostlyRead(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
         """Close the shard: its jobs are cancelled, and its source is closed when the last one has ended."""
@@ -436,10 +436,10 @@ class OpenedShard(QObject):
 
     def want_index(self) -> None:
         if self.shard is not None:
-            self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
+            self.with_consent(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
-        self.when_agreed(what, self.index_ahead, go)
+        self.with_consent(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
@@ -504,7 +504,7 @@ class OpenedShard(QObject):
         if not held:
             self.check_source()
 
-    def note_trouble(self, error: BaseException | None) -> None:
+    def note_error(self, error: BaseException | None) -> None:
         """Handle an error of a job of a view: source errors lead to `check_source`, others are ignored."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard

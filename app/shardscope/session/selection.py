@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.model.node import named, nearest_row
 from shardcore.model.source_name import SourceName
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:
     try:
         return shard.whole_path(span.start, span.source), ""
     except ShardError as error:
-        return (), plain_words(error)
+        return (), error_text(error)
 
 
 def _ref(shard: Shard, row: int | None) -> ObjectRef | None:

@@ -15,7 +15,7 @@ from shardcore.operations.references import references_to
 from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
 from shardscope.session.documents import Document, Documents
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MAX_HIGHLIGHTS, Arrow, Highlight, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
@@ -24,7 +24,7 @@ from shardscope.session.open_question import OpenQuestion
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenFailure
 from shardscope.session.selection import Selection
-from shardscope.session.trace_walk import TraceWalk, looked_up
+from shardscope.session.trace_walk import TraceWalk, trace_of_key
 
 MOST = 200
 
@@ -311,7 +311,7 @@ class Session(Documents):
         self.ask(
             work,
             take,
-            failed=lambda error: take(replace(chosen, complete=True, error=plain_words(error))),
+            failed=lambda error: take(replace(chosen, complete=True, error=error_text(error))),
             key=("select", self),
         )
 
@@ -408,7 +408,7 @@ class Session(Documents):
             take(TraceWalk(key, error=error))
 
         self.ask(
-            lambda shard, _: looked_up(shard, key),
+            lambda shard, _: trace_of_key(shard, key),
             take,
             failed=failed,
             key=("trace", self),
@@ -462,7 +462,7 @@ class Session(Documents):
     def verify(self, depth: Depth) -> None:
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
-            self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))
+            self.with_consent(what, verifying(self.shard, depth), lambda: self._verify(depth))
 
     def _verify(self, depth: Depth) -> None:
         def take(report: Report) -> None:

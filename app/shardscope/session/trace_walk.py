@@ -54,7 +54,7 @@ class TraceWalk:
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
-def looked_up(shard: Shard, key: str) -> TraceWalk:
+def trace_of_key(shard: Shard, key: str) -> TraceWalk:
     """Trace a key; with a loaded index, an invalid key is completed to the one key with this prefix.
 
     Raises:
@@ -67,7 +67,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
             trace = shard.trace(stripped)
     except UsageError as error:
         if key != stripped:
-            return replace(looked_up(shard, stripped), key=key)
+            return replace(trace_of_key(shard, stripped), key=key)
         if (whole := _completed(shard, stripped)) is not None:
             return TraceWalk(key, shard.trace(whole))
         if not shard.loaded:

@@ -12,7 +12,7 @@ from shardcore import ShardError, UsageError
 from shardcore.model.number_words import plural
 from shardscope.learning.sandbox.new_bytes import MOST_TYPED, new_bytes
 from shardscope.learning.sandbox.sandbox import Sandbox
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.session.words import offset_words
@@ -50,7 +50,7 @@ class ByteEditing(QObject):
         self.typed: TypedBytes = changing.typed
         self._leave = session.may_leave
         session.may_leave = self._may_leave
-        session.count_unsaved(lambda: bool(self.typed.changes))
+        session.add_unsaved(lambda: bool(self.typed.changes))
         session.keep_view("permission", changing.switch)
         session.keep_view("typed", self.typed)
         actions = bytes_.actions_
@@ -115,7 +115,7 @@ class ByteEditing(QObject):
             pieces, what = make()
             self._check_room(pieces)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return
         edits.put(pieces, what)
 

@@ -65,7 +65,7 @@ class StepLine(QWidget):
         self.next.setEnabled(on)
 
 
-class StepWords(QScrollArea):
+class StepText(QScrollArea):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("stepWords")
@@ -117,7 +117,7 @@ class CompactLayout(QObject):
         self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
         self._lesson = panels.panel(LessonPanel)
         self._drawn = self._up = False
-        self.line, self.words = StepLine(), StepWords()
+        self.line, self.words = StepLine(), StepText()
         self.toggle = quiet_button("▴", "", "panelsToggle")
         self.toggle.clicked.connect(self._toggle)
         self.toggle.hide()

@@ -261,7 +261,7 @@ class PanelDocks(QObject):
         places = {dock: self._window.dockWidgetArea(dock) for dock in docks if self._is_seen(dock)}
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
-    def give_room(self, missing: float) -> None:
+    def widen_bytes(self, missing: float) -> None:
         """Move `missing` pixels from the sides to the bytes; sides stay at least as wide as by default."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}

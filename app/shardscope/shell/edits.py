@@ -17,7 +17,7 @@ from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.status_line import StatusLine
 from shardscope.tasks.edit.actions import EditActions, EditChip
 from shardscope.tasks.edit.dialog import LEAST, EditDialog
-from shardscope.tasks.edit.editor import Editor, News
+from shardscope.tasks.edit.editor import Editor, EditOutcome
 from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
@@ -140,7 +140,7 @@ class EditShell(QObject):
         elif shown and not typed.changes:
             self._notices.clear(_TYPED)
 
-    def _show_news(self, news: News) -> None:
+    def _show_news(self, news: EditOutcome) -> None:
         self._notices.add_notice(
             news.text, NoticeTone.ERROR if news.bad else NoticeTone.SUCCESS, action=news.action, do=news.do
         )

@@ -12,14 +12,14 @@ from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, No
 from shardcore.errors import LargeRead, LayerUnchosen
 from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
-from shardscope.session.connections import Who, who_of
-from shardscope.session.error_words import ACTIONS, failure, plain_words
+from shardscope.session.connections import LoginKind, login_kind_of
+from shardscope.session.error_words import ACTIONS, error_text, failure
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
 from shardscope.session.words import grouped, sentence, short_name
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.notices import Button, Notices, NoticeTone
-from shardscope.shell.open_with import OpenWays, no_fit
+from shardscope.shell.open_with import OpenAs, no_fit
 from shardscope.tasks.connect.connect import ConnectTask
 
 
@@ -28,7 +28,7 @@ class ErrorNotices(QObject):
         self,
         session: Session,
         notices: Notices,
-        ways: OpenWays,
+        ways: OpenAs,
         connecting: ConnectTask,
         dialogs: FileDialogs,
         to_bytes: Callable[[], object],
@@ -53,7 +53,7 @@ class ErrorNotices(QObject):
         session.troubled.connect(self._troubled)
         session.member_damaged.connect(self._member_damaged)
         session.remedy_wanted.connect(self._mend)
-        session.jobs.trouble.connect(lambda job: self._troubled(plain_words(job.error), None))
+        session.jobs.trouble.connect(lambda job: self._troubled(error_text(job.error), None))
 
     def _troubled(self, text: str, remedy: Remedy | None) -> None:
         helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
@@ -70,7 +70,7 @@ class ErrorNotices(QObject):
         request = OpenRequest(uri, format=shard.format, remote=remote)
         text = self.tr("{0} is damaged: {1}. Open the file to see the rest and to recover objects.")
         self._notices.add_notice(
-            text.format(name, plain_words(error)),
+            text.format(name, error_text(error)),
             NoticeTone.WARNING,
             action=self.tr("Open file"),
             do=partial(self._session.open_tab, request),
@@ -118,10 +118,10 @@ class ErrorNotices(QObject):
             return words, partial(self._session.open_tab, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
         denied = (Remedy.RIGHTS, Remedy.PAYER)
-        if request.is_remote and remedy in denied and who_of(request.remote) is not Who.ANONYMOUS:
+        if request.is_remote and remedy in denied and login_kind_of(request.remote) is not LoginKind.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
         if request.is_remote and remedy in (Remedy.PROFILE, *denied):
-            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
+            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, LoginKind.PROFILE)
         if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
             return ACTIONS[remedy], partial(self._connecting.ask, request)
         if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
@@ -150,7 +150,7 @@ class ErrorNotices(QObject):
         elif isinstance(damage, NotAShard):
             other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
             known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
-            text = self.tr("{0} Showing raw bytes.").format(sentence(plain_words(damage)) if other else known)
+            text = self.tr("{0} Showing raw bytes.").format(sentence(error_text(damage)) if other else known)
             buttons.append(Button(self.tr("Choose format…"), self._ways.change))
         else:
             text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
@@ -172,8 +172,8 @@ class ErrorNotices(QObject):
         action = ACTIONS[Remedy.REOPEN]
         do: Callable[[], object] = self._session.reload
         if isinstance(error, RemoteError):
-            text = self.tr("{0} What was loaded is still shown.").format(sentence(plain_words(error)))
+            text = self.tr("{0} What was loaded is still shown.").format(sentence(error_text(error)))
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
-            text = self.tr("{0} The view may be out of date.").format(sentence(plain_words(error)))
+            text = self.tr("{0} The view may be out of date.").format(sentence(error_text(error)))
         self._notices.add_notice(text, NoticeTone.WARNING, action=action, do=do, about="source")

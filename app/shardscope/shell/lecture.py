@@ -24,7 +24,7 @@ from shardcore.model.drawing import Drawing
 from shardcore.teaching.slides import Beat, Slide, lesson_slide, section_slides, trace_slides
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.lessons.player import LessonPlayer
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.highlights import Highlight
 from shardscope.session.jobs import alive
 from shardscope.session.pages import PageCache
@@ -170,7 +170,7 @@ class LectureScreen(QWidget):
     # --- beginning and end ---
 
     def begin(self, *, full: bool = True) -> None:
-        self._dress()
+        self._apply_style()
         if full:
             self.setGeometry(self.screen().geometry())
             self.showFullScreen()
@@ -243,7 +243,7 @@ class LectureScreen(QWidget):
         )
 
     def _failed(self, error: BaseException) -> None:
-        self._show(self.at, Slide(self.tr("Not shown"), (Beat(plain_words(error)),)))
+        self._show(self.at, Slide(self.tr("Not shown"), (Beat(error_text(error)),)))
 
     def _session_opened(self, _: Shard) -> None:
         if not self._of_lesson:
@@ -318,7 +318,7 @@ class LectureScreen(QWidget):
 
     def _toggle_dark(self) -> None:
         self._settings.lecture_dark = not self._settings.lecture_dark
-        self._dress()
+        self._apply_style()
 
     # --- the current beat ---
 
@@ -471,8 +471,8 @@ class LectureScreen(QWidget):
     def _act(self, name: str) -> None:
         self._acts[name]()
 
-    def _dress(self) -> None:
-        theme.wear(self, DARK_ROOM if self._settings.lecture_dark else "")
+    def _apply_style(self) -> None:
+        theme.set_window_theme(self, DARK_ROOM if self._settings.lecture_dark else "")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -47,7 +47,7 @@ from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import ANY_SIZE, PanelDocks
-from shardscope.shell.drop_targets import DropPlace, DropPlaces
+from shardscope.shell.drop_targets import DropTarget, DropTargets
 from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
@@ -57,7 +57,7 @@ from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notices import Notices, NoticeTone
-from shardscope.shell.open_with import OpenWays
+from shardscope.shell.open_with import OpenAs
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
@@ -219,9 +219,9 @@ class Appearance(QObject):
 
     def set_theme(self, name: str) -> None:
         self._settings.theme = name
-        self.wear()
+        self.set_window_theme()
 
-    def wear(self) -> None:
+    def set_window_theme(self) -> None:
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
@@ -235,7 +235,7 @@ class Appearance(QObject):
 
     def _system_changed(self) -> None:
         if self._settings.theme == "system":
-            self.wear()
+            self.set_window_theme()
 
 
 LEAST = QSize(640, 420)
@@ -261,7 +261,7 @@ class MainWindow(QMainWindow):
         install_roles()
         # Before any widget: widgets copy the font of the application when they are created.
         self.appearance = Appearance(settings, self)
-        self.appearance.wear()
+        self.appearance.set_window_theme()
         self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(resources.path("icons/shardscope.svg"))))
@@ -289,8 +289,8 @@ class MainWindow(QMainWindow):
         self.line = StatusLine(self.hex.status, self)
         self.setStatusBar(self.line)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
-        self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
+        self.drop_places = DropTargets(self, lambda: self.session.shard is not None, self._dropped)
+        self.ways, self.diffing = OpenAs(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.sandbox_shell.actions.salvage
@@ -306,7 +306,7 @@ class MainWindow(QMainWindow):
             salvage,
             self,
         )
-        self.hex.naming.keys = self.objects.model.keys_at_hand
+        self.hex.naming.keys = self.objects.model.loaded_keys
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.changing = EditShell(self.session, self.hex, self.objects, self.notices, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
@@ -397,7 +397,7 @@ class MainWindow(QMainWindow):
         # Deferred: a request for a new layout is lost while docks are being hidden.
         QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
         if before < limit and self.panels.sides and not self.hex.drawings.in_front:
-            self.panels.give_room(limit - self._centre.width())
+            self.panels.widen_bytes(limit - self._centre.width())
 
     def _connect(self) -> None:
         session = self.session
@@ -807,10 +807,10 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop_places.drop(event)
 
-    def _dropped(self, place: DropPlace, paths: tuple[str, ...]) -> None:
-        if place is DropPlace.PACK:
+    def _dropped(self, place: DropTarget, paths: tuple[str, ...]) -> None:
+        if place is DropTarget.PACK:
             self.new_shards.ask_new(paths)
-        elif place is DropPlace.OPEN:
+        elif place is DropTarget.OPEN:
             self.open_paths(paths)
         else:
             self.show_part("objects")

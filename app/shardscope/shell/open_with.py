@@ -33,10 +33,10 @@ from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, 
 
 
 def no_fit() -> str:
-    return QCoreApplication.translate("OpenWays", "The specification does not match the file")
+    return QCoreApplication.translate("OpenAs", "The specification does not match the file")
 
 
-class OpenWith(QDialog):
+class OpenAsDialog(QDialog):
     """Dialog for path, format and options; with `shard`, to reopen it. `chosen` carries the `OpenRequest`."""
 
     chosen = Signal(object)
@@ -126,7 +126,7 @@ class OpenWith(QDialog):
         self.accept()
 
 
-class OpenWays(QObject):
+class OpenAs(QObject):
     def __init__(self, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -153,7 +153,7 @@ class OpenWays(QObject):
                 # The dialog is shown because a specification is missing: preselect the format that needs one.
                 named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
                 first = replace(request, format=named)
-            dialog = OpenWith(first, formats, shard, self._window)
+            dialog = OpenAsDialog(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 

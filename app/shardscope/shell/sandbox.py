@@ -54,7 +54,7 @@ class SandboxShell(QObject):
         column.insertWidget(1, self.banner)
         self.frame = SandboxFrame(self.sandbox, bytes_.view)
         session.may_leave = self._may_leave
-        session.count_unsaved(lambda: self.sandbox.unsaved)
+        session.add_unsaved(lambda: self.sandbox.unsaved)
         session.keep_view("sandbox", self.sandbox)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)

@@ -68,7 +68,7 @@ class TopBar(QToolBar):
         self.verify_button.setMenu(menu)
         self.verify_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         window.addToolBar(self)
-        self._dress()
+        self._apply_style()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -80,9 +80,9 @@ class TopBar(QToolBar):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.StyleChange:
-            self._dress()
+            self._apply_style()
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         # Setting a style resets the margins.
         if (row := self.layout()) is not None:
             row.setContentsMargins(2, 2, 2, 2)

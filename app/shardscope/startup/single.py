@@ -251,7 +251,7 @@ class SingleWindow(QObject):
             guest.deleteLater()
 
 
-def turn_of(name: str) -> QLockFile:
+def start_lock(name: str) -> QLockFile:
     """Return the lock that a start holds while it looks for a running window, until it listens itself."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
@@ -261,7 +261,7 @@ def turn_of(name: str) -> QLockFile:
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
     """Pass the message to a running window and return None, or start listening."""
-    turn = turn_of(name)
+    turn = start_lock(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:
         return None if hand_over(name, message) else SingleWindow(name)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from shardcore import StoreUntrusted
 from shardcore.model.number_words import size_text
-from shardscope.session.fetch_cost import Costly
+from shardscope.session.fetch_cost import CostlyRead
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
@@ -31,7 +31,7 @@ class FetchQuestion(QObject):
         session.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)
 
-    def ask(self, costly: Costly) -> QMessageBox:
+    def ask(self, costly: CostlyRead) -> QMessageBox:
         size = size_text(costly.size)
         yes = self.tr("&Fetch {0}").format(size)
         box = self._box("costly", self.tr("Large download"), yes, costly.go, costly.refuse)

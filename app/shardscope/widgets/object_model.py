@@ -15,7 +15,7 @@ from PySide6.QtGui import QFont
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.text import shown
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -216,7 +216,7 @@ class ObjectModel(QAbstractTableModel):
         page = self._page(index)
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
-    def keys_at_hand(self) -> Iterator[str]:
+    def loaded_keys(self) -> Iterator[str]:
         """Yield the keys of loaded pages, most recently used first; reads nothing."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
@@ -252,7 +252,7 @@ class ObjectModel(QAbstractTableModel):
         def failed(error: BaseException) -> None:
             if current == self._round:
                 self._failed.add(number)
-                self.page_failed.emit(plain_words(error))
+                self.page_failed.emit(error_text(error))
                 ended()
 
         def stopped() -> None:

@@ -186,7 +186,7 @@ def apply(application: QApplication, name: str) -> Palette:
     return chosen
 
 
-def wear(window: QWidget, name: str) -> None:
+def set_window_theme(window: QWidget, name: str) -> None:
     """Give one window its own theme; an empty name removes it."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")

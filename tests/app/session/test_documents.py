@@ -291,7 +291,7 @@ def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtB
 
 def test_a_document_with_changes_is_shown_before_it_closes(two: Session) -> None:
     first, _ = two.documents
-    two.count_unsaved(lambda: two.document is first)
+    two.add_unsaved(lambda: two.document is first)
     asked: list[str] = []
     two.show(first)
     two.show(two.documents[1])

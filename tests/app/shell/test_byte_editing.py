@@ -44,7 +44,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     one.open(str(file))
-    until(lambda: one.session.uri == str(file) and bool(one.changing.switch.standing.verbs))
+    until(lambda: one.session.uri == str(file) and bool(one.changing.switch.edit_permission.verbs))
     settle(one)
     assert one.objects.table.model().rowCount() > 0
     one.activateWindow()
@@ -223,7 +223,7 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     window.open(str(SAMPLE))
     until(lambda: tabs.count() == 2)
     window.session.show(window.session.documents[0])
-    until(lambda: bool(window.changing.switch.standing.verbs))
+    until(lambda: bool(window.changing.switch.edit_permission.verbs))
     window.changing.actions.allow.trigger()
     window.show_part("structure")
     window.show_part("inspector")

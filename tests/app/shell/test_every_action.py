@@ -327,7 +327,7 @@ WELCOME = (
     Row("File > Open…", FILE_DIALOG),
     Row("File > Open folder…", FILE_DIALOG),
     Row("File > Open address…", dialog("AddressDialog")),
-    Row("File > Open as…", dialog("OpenWith")),
+    Row("File > Open as…", dialog("OpenAsDialog")),
     Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
@@ -361,7 +361,7 @@ SWH = (
     Row("File > Diff with > Address…", dialog("AddressDialog")),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
-    Row("File > Reopen with options…", dialog("OpenWith")),
+    Row("File > Reopen with options…", dialog("OpenAsDialog")),
     changing("File > Reload", lambda window: id(window.session.shard)),
     Row("Edit > Copy", copies("00"), at(32, 40)),
     Row("Edit > Copy as > Copy as hex", copies("53 57 48 53"), at(0, 8)),

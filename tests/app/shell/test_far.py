@@ -26,7 +26,7 @@ from shardcore import (
 from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import priority
 from shardscope.session.extraction import ExtractionRequest
-from shardscope.session.fetch_cost import Costly, verifying, whole
+from shardscope.session.fetch_cost import CostlyRead, verifying, whole
 from shardscope.session.jobs import JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.pages import PAGE, PageState
@@ -89,9 +89,9 @@ def test_much_is_asked_for_first_when_it_is_far(
 ) -> None:
     path = data / "swh" / "medium.shard"
     size = path.stat().st_size
-    asked: list[Costly] = []
+    asked: list[CostlyRead] = []
     window.session.costly.connect(asked.append)
-    monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
+    monkeypatch.setattr(type(window.session).with_consent, "__kwdefaults__", {"much": 1000})
     opened(qtbot, window, str(path))
     with qtbot.waitSignal(window.session.findings_changed):
         window.session.verify(Depth.CONTENT)

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, ShardError, Span
 from shardcore.testing import sampled
-from shardscope.session.error_words import ADVICE, plain_words
+from shardscope.session.error_words import ADVICE, error_text
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.main_window import MainWindow
@@ -271,12 +271,12 @@ def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
 def test_every_remedy_is_said_in_words_of_the_window() -> None:
     assert set(ADVICE) == set(Remedy)
     for remedy in Remedy:
-        said = plain_words(ShardError("It cannot be read", remedy=remedy))
+        said = error_text(ShardError("It cannot be read", remedy=remedy))
         assert said.startswith("It cannot be read. ")
         assert said.endswith(".")
         assert "--" not in said
         assert "=" not in said
-    assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
+    assert error_text(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
 
 
 def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: Path) -> None:

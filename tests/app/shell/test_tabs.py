@@ -300,7 +300,7 @@ def test_permission_to_change_belongs_to_its_file(
     shutil.copy(small, mine)
     opened(window, qtbot, small, mine)
     switch, typed = window.changing.switch, window.byte_editing.typed
-    qtbot.waitUntil(lambda: not switch.standing.why_not)
+    qtbot.waitUntil(lambda: not switch.edit_permission.why_not)
     switch.allow(True)
     typed.put([(3, b"!")])
     assert typed.count == 1

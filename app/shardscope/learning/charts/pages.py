@@ -35,7 +35,7 @@ from shardscope.learning.charts.count import (
 )
 from shardscope.learning.charts.plot import Plot
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped
@@ -215,7 +215,7 @@ class ChartPages(QWidget):
         self._session.ask(
             work,
             partial(self._take, kind),
-            failed=lambda error: self._take(kind, ChartData(why=plain_words(error), lost=source_lost(error))),
+            failed=lambda error: self._take(kind, ChartData(why=error_text(error), lost=source_lost(error))),
             stopped=lambda: self._stopped(kind, chosen),
             key=("chart", kind, self),
             pool=Pool.CPU,
@@ -351,7 +351,7 @@ class ChartPages(QWidget):
             self._show()
             self._count(anew=True)
 
-        self._session.when_agreed(what, found.cost, go)
+        self._session.with_consent(what, found.cost, go)
 
     def _target(self, first: int, last: int) -> BinTarget | None:
         found, chart = self.found, self.chart

@@ -148,7 +148,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if chart is None or not len(chart):
             return
         self._edges = positions(chart.scale, chart.edges)
-        self._dress()
+        self._apply_style()
         self._bars(chart)
         self._ideal(chart)
         low, high = float(self._edges[0]), float(self._edges[-1])
@@ -190,7 +190,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         span = float(self._edges[-1] - self._edges[0]) or 1.0
         return max(float(self.getViewBox().width()), 1.0) / span
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         colours, chart = theme.of(self), self.chart
         assert chart is not None
         self.setBackground(colours.base)

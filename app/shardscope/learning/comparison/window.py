@@ -23,7 +23,7 @@ from shardcore.teaching.comparison.contents import built_in
 from shardcore.teaching.comparison.measure import HEADINGS, FormatRow, blank, cells, compared_formats, measured
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.timeline import LookupTimeline
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.words import grouped
 from shardscope.widgets.elided import Elided
@@ -209,7 +209,7 @@ class CompareWindow(QDialog):
         def done(row: FormatRow | None, error: BaseException | None) -> None:
             if not alive(self.refresh) or job.cancelled:
                 return
-            self.rows[name] = row or FormatRow(name, name, error=plain_words(error))
+            self.rows[name] = row or FormatRow(name, name, error=error_text(error))
             self.stale.discard(name)
             self.refresh()
 

@@ -24,7 +24,7 @@ from shardscope.learning.drawings.paint import paint_picture
 from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.drawings.walk import PlaybackBar
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -295,7 +295,7 @@ class DrawingPanel(QWidget):
         if self._drawn is not self._sketch:
             # What is shown is of another sketch, or of other bytes.
             self._take(None)
-        self.notice.set_text(self.tr("This cannot be drawn: {0}").format(plain_words(error)))
+        self.notice.set_text(self.tr("This cannot be drawn: {0}").format(error_text(error)))
         self.notice.show()
 
     # --- both ways ---

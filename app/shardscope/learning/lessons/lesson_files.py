@@ -20,7 +20,7 @@ from shardcore.teaching.lessons.lesson import Lesson, LessonError
 from shardcore.teaching.lessons.library import beside, notes_of, read_lesson
 from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
 from shardcore.writing.temporary import write_whole
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
 from shardscope.widgets.plain_text import ResourceFreeText
 from shardscope.widgets.scrolled import scrolled
@@ -112,7 +112,7 @@ class LessonFiles(QWidget):
             if not alive(self.export) or job.cancelled:
                 return
             if result is None:
-                self.reported.emit(plain_words(error), True)
+                self.reported.emit(error_text(error), True)
             else:
                 take(result)
 

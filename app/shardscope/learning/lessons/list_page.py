@@ -59,7 +59,7 @@ class LessonList(QScrollArea):
             for lesson in group:
                 card = self._card(lesson)
                 card.after = tuple(titles.get(need, need) for need in lesson.needs)
-                card.restate(own_group=lesson in first)
+                card.set_title(own_group=lesson in first)
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
@@ -129,7 +129,7 @@ class LessonCard(QWidget):
         column.addWidget(self.state)
         column.addLayout(row)
 
-    def restate(self, *, own_group: bool) -> None:
+    def set_title(self, *, own_group: bool) -> None:
         """Write the title, with the format unless the heading of the group names it."""
         # The heading of its own group names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""

@@ -364,14 +364,14 @@ class LessonPanel(QWidget):
             if held:
                 self.setFocus()
                 if question.kind not in (Answer.NODE, Answer.ITEM):
-                    self.question.take_keyboard()
+                    self.question.take_focus()
         self.question.choose(player.chosen)
         self.question.show_verdict(player.verdict)
-        self.question.give_hints(question.hints[: player.hints])
+        self.question.show_hints(question.hints[: player.hints])
         more = player.hints < len(question.hints) and not player.solved
         if self.hint.hasFocus() and not more:
             self.setFocus()  # else it would go to *Show me*, and Space again give the answer away
-            self.question.take_keyboard()
+            self.question.take_focus()
         self.hint.setEnabled(more)
         left = len(question.hints) - player.hints
         self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))

@@ -18,7 +18,7 @@ from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show
 from shardcore.teaching.lessons.library import sample_key
 from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, staged
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
@@ -427,5 +427,5 @@ class LessonPlayer(QObject):
             self.wanted.emit(shown)
 
     def _failed(self, error: BaseException) -> None:
-        self.trouble = error.message if isinstance(error, NotHereError) else plain_words(error)
+        self.trouble = error.message if isinstance(error, NotHereError) else error_text(error)
         self.changed.emit()

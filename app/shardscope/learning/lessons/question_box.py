@@ -90,7 +90,7 @@ class QuestionBox(QWidget):
         self.field.clear()
         self._fill_choices(question)
         self.show_verdict(None)
-        self.give_hints(())
+        self.show_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
         """Show the selected answer; it is judged by *Check* only."""
@@ -126,7 +126,7 @@ class QuestionBox(QWidget):
         ready = self._is_typed() or self._chosen is not None
         self.check.setEnabled(not right and ready)
 
-    def give_hints(self, hints: tuple[str, ...]) -> None:
+    def show_hints(self, hints: tuple[str, ...]) -> None:
         self.hints.set_text("\n\n".join(hints))
 
     def show_given(self, given: Given) -> None:
@@ -136,7 +136,7 @@ class QuestionBox(QWidget):
         else:
             self.field.setText(shown(given.text))
 
-    def take_keyboard(self) -> None:
+    def take_focus(self) -> None:
         if self.field.isVisible():
             self.field.setFocus()
         elif self._choices.isVisible() and self._group.buttons():

@@ -23,10 +23,10 @@ from shardcore.sources.patched import (
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.open_request import members_at_hand
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.open_request import listed_members
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.session import OpenFailure, Session
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
@@ -88,7 +88,7 @@ class Sandbox(QObject):
         if not isinstance(shard, DataSet) or span is None:
             return ""
         name = SourceName.parse(span.source).path
-        return name if any(member.name == name for member in members_at_hand(shard)) else ""
+        return name if any(member.name == name for member in listed_members(shard)) else ""
 
     @property
     def source(self) -> PatchedSource | None:
@@ -114,9 +114,9 @@ class Sandbox(QObject):
         return self.changes[same:]
 
     @property
-    def marks(self) -> Sandboxed | None:
+    def marks(self) -> SandboxChanges | None:
         source = self.source
-        return None if source is None else Sandboxed(source.new_ranges, source.cuts)
+        return None if source is None else SandboxChanges(source.new_ranges, source.cuts)
 
     # --- switching ---
 
@@ -224,7 +224,7 @@ class Sandbox(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return False
         self.changes, self.undone = changes, undone
         self.impact = None
@@ -345,7 +345,7 @@ class Sandbox(QObject):
             source = self.source
             size = min(source.size, MOST_BYTES) if source is not None else 0
             self.error = self.tr("press Compare to read the objects as they are on disk")
-            self._session.when_agreed(self.tr("Comparing the objects"), size, self._note)
+            self._session.with_consent(self.tr("Comparing the objects"), size, self._note)
             return
         was = self._was
 
@@ -408,7 +408,7 @@ class Sandbox(QObject):
         self.compared.emit()
 
     def _not_compared(self, error: BaseException) -> None:
-        self.error = self.tr("stopped") if isinstance(error, Cancelled) else plain_words(error)
+        self.error = self.tr("stopped") if isinstance(error, Cancelled) else error_text(error)
         self.compared.emit()
 
     # --- saving ---

@@ -15,7 +15,7 @@ from shardcore.operations.extraction import MANIFEST, Names, files_of
 from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
-from shardscope.session.extraction.request import ExtractionRequest, Outlook
+from shardscope.session.extraction.request import ExtractionPreview, ExtractionRequest
 
 EXAMPLES = 3
 
@@ -31,12 +31,13 @@ LOOKED_INTO = 1 << 26
 _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
-def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
+def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progress) -> ExtractionPreview:
     """Count the objects and name the first files; reads all columns and the beginning of the first objects."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
-        return Outlook(1, max(view.size, 0), int(view.size < 0), parts=view.parts, examples=examples, joined=True)
+        size, unknown = max(view.size, 0), int(view.size < 0)
+        return ExtractionPreview(1, size, unknown, parts=view.parts, examples=examples, joined=True)
     objects = wanted.shard.objects
     total = len(wanted.rows) if wanted.rows is not None else -1
     done = count = size = unknown = unused = dead = 0
@@ -64,7 +65,7 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
     refs = list(_refs(wanted, first))
     parts = tuple(dict.fromkeys(part for ref in refs for part in ref.parts))
     kept_rows = tuple(taken) if done <= MOST_KEPT else None
-    return Outlook(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
+    return ExtractionPreview(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:

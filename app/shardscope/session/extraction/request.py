@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ExtractionPreview:
     """Preview of an extraction; sizes in bytes.
 
     Attributes:
@@ -56,7 +56,7 @@ class ExtractionRequest:
     where: Path
     options: ExtractOptions = field(default_factory=ExtractOptions)
     afresh: bool = False
-    counted: Outlook | None = field(default=None, compare=False, repr=False)
+    counted: ExtractionPreview | None = field(default=None, compare=False, repr=False)
 
     @property
     def view(self) -> ObjectRef | None:

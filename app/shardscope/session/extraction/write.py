@@ -12,7 +12,7 @@ from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Extracted as Taken
 from shardcore.operations.extraction import extract_objects
 from shardcore.progress import Progress
-from shardscope.session.extraction.preview import outlook
+from shardscope.session.extraction.preview import preview_extraction
 from shardscope.session.extraction.request import ExtractionRequest
 
 MAX_LISTED = 1000
@@ -83,7 +83,7 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
             return write(replace(wanted, shard=shard, afresh=False, counted=None), progress, found)
     ahead = wanted.counted
     if ahead is None:
-        ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
+        ahead = preview_extraction(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
     hidden = ahead.deleted
     serve = bool(hidden and wanted.options.deleted)
     found.total, found.left_out = ahead.objects, 0 if serve else hidden

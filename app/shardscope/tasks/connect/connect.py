@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from shardcore import RemoteOptions, Shard, UsageError
 from shardcore.shards.viewer_link import layers_of
 from shardcore.sources.remote.address import is_viewer_link
-from shardscope.session.connections import Connections, Who, as_anonymous
+from shardscope.session.connections import Connections, LoginKind, as_anonymous
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -29,13 +29,13 @@ class ConnectTask(QObject):
         self._window = window
         self.agreeing = FetchQuestion(session, settings, window)
         self.connections = Connections(settings.connections)
-        session.reach = self.connections.way_to
+        session.reach = self.connections.connection_for
         session.opened.connect(self._opened)
 
     def ask(
         self,
         request: OpenRequest | None = None,
-        who: Who | None = None,
+        who: LoginKind | None = None,
         *,
         chosen: Callable[[OpenRequest], object] | None = None,
     ) -> AddressDialog:
@@ -54,11 +54,11 @@ class ConnectTask(QObject):
         if is_viewer_link(uri):
             with suppress(UsageError):
                 return len(layers_of(uri)) > 1
-        return self.connections.needs_keys(uri) or self.connections.is_unplaced(uri)
+        return self.connections.needs_keys(uri) or self.connections.is_ambiguous(uri)
 
     def _opened(self, shard: Shard) -> None:
         request = self._session.request
         way: RemoteOptions | None = request.remote
-        if request.is_remote and (way is not None or self.connections.is_unplaced(request.uri)):
+        if request.is_remote and (way is not None or self.connections.is_ambiguous(request.uri)):
             self.connections.remember(request.uri, way or RemoteOptions())
             self._settings.connections = self.connections.kept

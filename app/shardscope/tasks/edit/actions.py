@@ -78,11 +78,11 @@ class EditActions(QObject):
             self.update()
 
     def update(self) -> None:
-        switch, there = self._switch, self._switch.standing.verbs
-        possible = not switch.standing.why_not
+        switch, there = self._switch, self._switch.edit_permission.verbs
+        possible = not switch.edit_permission.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        words = self.tr("Off at every open, against accidental changes") if possible else switch.standing.why_not
+        words = self.tr("Off at every open, against accidental changes") if possible else switch.edit_permission.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:
             action.setVisible(verb in there)
@@ -91,7 +91,7 @@ class EditActions(QObject):
                 why_not = self.tr("Select objects in the table first")
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
-        self.rekey.setVisible(bool(switch.standing.rekey))
+        self.rekey.setVisible(bool(switch.edit_permission.rekey))
         typed = self._typed
         for action in (self.write, self.undo_typed, self.discard):
             action.setEnabled(bool(typed.changes))
@@ -101,20 +101,20 @@ class EditActions(QObject):
         self._update_undo()
 
     def _update_undo(self) -> None:
-        standing, why_not = self._switch.standing, ""
-        if standing.interrupted and not standing.interrupted.kept:
+        edit_permission, why_not = self._switch.edit_permission, ""
+        if edit_permission.interrupted and not edit_permission.interrupted.kept:
             why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
-        elif standing.interrupted:
+        elif edit_permission.interrupted:
             # An interrupted edit can be undone even in a damaged file.
             why_not = ""
-        elif standing.why_not:
-            why_not = standing.why_not
-        elif not standing.journal:
+        elif edit_permission.why_not:
+            why_not = edit_permission.why_not
+        elif not edit_permission.journal:
             why_not = self.tr("No undo file: there is nothing to undo")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
-        in_place = any(not verb.beside for verb in standing.verbs)
-        self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
+        in_place = any(not verb.beside for verb in edit_permission.verbs)
+        self.undo.setVisible(bool(edit_permission.interrupted) or edit_permission.journal or in_place)
         # Ctrl+Z undoes typing first.
         self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
         self.undo.setToolTip(tip(why_not or self.tr("Restores the bytes that the last edit changed")))
@@ -175,7 +175,7 @@ class EditChip(QToolButton):
         if allowed:
             words = self.tr("Editing is on. Click to switch back to read-only.")
         else:
-            why_not = self._switch.standing.why_not
+            why_not = self._switch.edit_permission.why_not
             words = why_not or self.tr("Read-only. Click to allow changes to this file.")
         self.setToolTip(tip(words))
 

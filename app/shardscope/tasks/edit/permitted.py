@@ -37,7 +37,7 @@ class EditPermission:
     rekey: tuple[Option, ...] = ()
 
 
-def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
+def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
     """Return the permission; call it in a job. Paths below `kept` (the samples) are never changed."""
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
@@ -46,10 +46,10 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermiss
     if path is None:
         return EditPermission(verbs, why_not, rekey=rekey)
     there = journal_of(path).is_file() or bool(earlier_journals(path))
-    return EditPermission(verbs, why_not, there, journal_to_mend(path), rekey)
+    return EditPermission(verbs, why_not, there, interrupted_journal(path), rekey)
 
 
-def journal_to_mend(path: Path) -> Journal | None:
+def interrupted_journal(path: Path) -> Journal | None:
     """Return the journal of an interrupted edit; None if there is none or it is invalid."""
     try:
         return interrupted_edit(path)

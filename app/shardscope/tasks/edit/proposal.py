@@ -157,7 +157,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
     """Undo the last edit; finish an interrupted one without old bytes. Cannot be cancelled."""
-    with stopped_by(_go_on), locked(path):
+    with stopped_by(_ignore_cancel), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
             finish(path, keep=False, progress=_uncancellable(progress))
@@ -168,13 +168,13 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
     """Run an edit; one without undo file cannot be cancelled."""
     if not keep:
-        with stopped_by(_go_on):
+        with stopped_by(_ignore_cancel):
             apply(edit, journal=False, progress=_uncancellable(progress))
         return
     apply(edit, progress=progress)
 
 
-def _go_on() -> None:
+def _ignore_cancel() -> None:
     """Ignore cancellation."""
 
 

@@ -21,11 +21,11 @@ from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.model.text import shown
 from shardcore.writing.edit_options import REKEY
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.tasks.edit.editor import News, title_of
+from shardscope.tasks.edit.editor import EditOutcome, title_of
 from shardscope.tasks.edit.permitted import maker
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
@@ -113,7 +113,7 @@ class RekeyTask(QObject):
         session.closed.connect(self._close)
 
     def ask(self) -> RekeyDialog | None:
-        options, uri = self._switch.standing.rekey, self._session.uri
+        options, uri = self._switch.edit_permission.rekey, self._session.uri
         if self._session.shard is None or not options:
             return None
         self._close()
@@ -140,11 +140,11 @@ class RekeyTask(QObject):
             sheet.accept()
             text = self.tr("{0} was written. The open file is unchanged.").format(target)
             opens = partial(self._session.open_tab, OpenRequest(str(target)))
-            self.news.emit(News(text, action=self.tr("Open it"), do=opens))
+            self.news.emit(EditOutcome(text, action=self.tr("Open it"), do=opens))
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.show_error(plain_words(error))
+                sheet.show_error(error_text(error))
                 sheet.write.setEnabled(True)
 
         sheet.write.setEnabled(False)

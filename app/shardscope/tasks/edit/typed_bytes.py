@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError
 from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.session.session import Session
@@ -82,7 +82,7 @@ class TypedBytes(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.say(plain_words(error), failed=True)
+            self._session.say(error_text(error), failed=True)
             return
         self.changes, self.undone = changes, undone
         self._soon.start()

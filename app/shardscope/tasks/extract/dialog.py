@@ -25,8 +25,8 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import shown
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import Outlook
+from shardscope.session.error_words import error_text
+from shardscope.session.extraction import ExtractionPreview
 from shardscope.session.words import cut_middle
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
@@ -51,7 +51,7 @@ _POLICY_WORDS = {
 class ExtractDialog(QDialog):
     """Dialog for target and options of an extraction; open it with `open()`.
 
-    - `changed`: the choices have changed; reply with `show_outlook`
+    - `changed`: the choices have changed; reply with `show_preview`
     - `wanted`: *Extract* was pressed; reply with `ask_conflicts` or `accept`
     """
 
@@ -66,7 +66,7 @@ class ExtractDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._around = parent
         self._answer: Conflict | None = None
-        self._outlook: Outlook | None = None
+        self._outlook: ExtractionPreview | None = None
         self._soon = Debounce(self, self.changed, TYPING_MILLISECONDS)
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self._make_choices(choices, folders))
@@ -243,7 +243,7 @@ class ExtractDialog(QDialog):
 
     # --- what it is reported ---
 
-    def show_outlook(self, found: Outlook) -> None:
+    def show_preview(self, found: ExtractionPreview) -> None:
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
@@ -251,7 +251,7 @@ class ExtractDialog(QDialog):
         self.resize(self.size().expandedTo(self.sizeHint()).boundedTo(most))
 
     def show_error(self, error: BaseException) -> None:
-        self.left_out.setText(shown(plain_words(error)))
+        self.left_out.setText(shown(error_text(error)))
         self.left_out.show()
         self.show_choices()
 

@@ -12,8 +12,15 @@ from shardcore import Cancelled
 from shardcore.errors import source_lost
 from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Conflict
-from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, Outlook, existing, outlook, write
+from shardscope.session.error_words import error_text
+from shardscope.session.extraction import (
+    ExtractionOutcome,
+    ExtractionPreview,
+    ExtractionRequest,
+    existing,
+    preview_extraction,
+    write,
+)
 from shardscope.session.fetch_cost import whole
 from shardscope.session.jobs import Job, JobPriority, JobState, Pool
 from shardscope.session.row_ranges import RowRanges
@@ -81,10 +88,10 @@ class ExtractTask(QObject):
         def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
             if error is not None:
                 found.cancelled = isinstance(error, Cancelled)
-                found.stopped = "" if found.cancelled else plain_words(error)
+                found.stopped = "" if found.cancelled else error_text(error)
                 found.lost = found.lost or source_lost(error)
                 if self.session.shard is wanted.shard:
-                    self.session.note_trouble(error)
+                    self.session.note_error(error)
             elif found.failed and not found.files:
                 job.state = JobState.FAILED
             job.note = result.text
@@ -110,7 +117,7 @@ class ExtractTask(QObject):
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
         size = int(whole(wanted.shard) * share)
-        self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
+        self.session.with_consent(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
         """Extract the rest of a result in its tab; None if its shard is not open any more."""
@@ -146,19 +153,19 @@ class ExtractTask(QObject):
         if wanted is None:
             return
         if wanted.counted is not None:
-            sheet.show_outlook(wanted.counted)
+            sheet.show_preview(wanted.counted)
             return
 
-        def take(found: Outlook) -> None:
+        def take(found: ExtractionPreview) -> None:
             if open_:
                 open_.counted = replace(wanted, counted=found)
-                sheet.show_outlook(found)
+                sheet.show_preview(found)
 
         self.session.ask(
-            lambda _, job: outlook(wanted, job.progress),
+            lambda _, job: preview_extraction(wanted, job.progress),
             take,
             failed=lambda error: sheet.show_error(error) if open_ else None,
-            key=("outlook", self),
+            key=("preview_extraction", self),
             pool=Pool.CPU,
         )
 

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, KeyHit, find_in
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
@@ -72,13 +72,13 @@ class KeyHitModel(TableModel):
             name = hit.path.removeprefix(self._top.rstrip("/") + "/") if self._top else hit.path
             return f"✖ {name}" if hit.error is not None else name
         if hit.ref is None:
-            return plain_words(hit.error) if column == 3 and hit.error is not None else ""
+            return error_text(hit.error) if column == 3 and hit.error is not None else ""
         size = grouped_digits(hit.ref.size) if hit.ref.size >= 0 else ""
         return (hit.format, size, hit.ref.shard)[column - 1]
 
     def tip(self, row: int, column: int) -> str:
         hit = self.things[row]
-        return plain_words(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
+        return error_text(hit.error) if hit.error is not None else hit.path if not column else self.text(row, column)
 
 
 class FindKeyDialog(QDialog):
@@ -312,7 +312,7 @@ class FindKeyTask(QObject):
         if isinstance(error, Cancelled):
             dialog.show_ended(self.tr("Cancelled"))
         elif error is not None:
-            dialog.show_ended(plain_words(error))
+            dialog.show_ended(error_text(error))
         elif result is not None:
             holds = sum(hit.error is None for hit in dialog.model.things)
             searched = self.tr("{0} searched").format(plural(result[0], "file"))

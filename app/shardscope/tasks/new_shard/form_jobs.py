@@ -11,7 +11,7 @@ from shardcore import Cancelled, UsageError
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import writes_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.tasks.new_shard.contents import InputCount, count
 from shardscope.tasks.new_shard.form import PackForm
@@ -141,7 +141,7 @@ class FormJobs(QObject):
         cause = error.error if isinstance(error, Refused) else error
         option = error.option if isinstance(error, Refused) else ""
         # Unreadable input may become readable, so it does not disable *Write*.
-        self._form.show_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+        self._form.show_refused(error_text(cause), option, final=isinstance(cause, UsageError))
 
     # --- how far ---
 

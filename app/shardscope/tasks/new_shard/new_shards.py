@@ -13,7 +13,7 @@ from shardcore import Cancelled, Shard
 from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -246,7 +246,7 @@ class NewShards(QObject):
             self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
             words = self.tr("Stopped. Nothing was written.")
         else:
-            words = plain_words(error)
+            words = error_text(error)
             if not watches(sheet) and error is not None:
                 self._session.report_error(self.tr("Cannot write {0}").format(name), error)
         if watches(sheet):

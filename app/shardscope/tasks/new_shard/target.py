@@ -38,7 +38,7 @@ class TargetStatus(Enum):
 class TargetState:
     """Present content of a target; `shards` counts shards of the format in a folder."""
 
-    standing: TargetStatus
+    status: TargetStatus
     shards: int = 0
 
 

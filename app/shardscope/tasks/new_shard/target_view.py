@@ -107,15 +107,15 @@ class TargetView(QWidget):
 
     @property
     def force(self) -> bool:
-        return self.replace.isChecked() and self._place.standing in (TargetStatus.FILE, TargetStatus.FOLDER)
+        return self.replace.isChecked() and self._place.status in (TargetStatus.FILE, TargetStatus.FOLDER)
 
     @property
     def problem(self) -> str:
         if self.path is None:
             return self.tr("Choose where to write the new shard.")
-        if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():
+        if self._place.status is TargetStatus.FILE and not self.replace.isChecked():
             return self.tr("The file exists: choose another name, or tick Replace.")
-        return self.tr(WRONG.get(self._place.standing, ""))
+        return self.tr(WRONG.get(self._place.status, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
         """Enable file and folder as the format allows; `folder`: the contents do not fit into a file of this format."""
@@ -134,21 +134,21 @@ class TargetView(QWidget):
             self.line.setCursorPosition(len(self._suggested))
 
     def set_target(self, place: TargetState) -> None:
-        if place.standing is not self._place.standing:
+        if place.status is not self._place.status:
             self.replace.setChecked(False)
         self._place = place
-        standing = place.standing
+        status = place.status
         words = {
             TargetStatus.FREE: "",
             TargetStatus.FILE: "The file exists.",
             TargetStatus.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
         }
-        self.state.setText(words.get(standing, WRONG.get(standing, "")))
-        self.replace.setVisible(standing is TargetStatus.FILE or (standing is TargetStatus.FOLDER and place.shards > 0))
-        self.replace.setText(self.tr("Rep&lace it") if standing is TargetStatus.FILE else self.tr("Rep&lace them"))
+        self.state.setText(words.get(status, WRONG.get(status, "")))
+        self.replace.setVisible(status is TargetStatus.FILE or (status is TargetStatus.FOLDER and place.shards > 0))
+        self.replace.setText(self.tr("Rep&lace it") if status is TargetStatus.FILE else self.tr("Rep&lace them"))
         colours = theme.of(self)
-        wrong = standing in WRONG
-        tone = colours.error if wrong else colours.warning if standing is TargetStatus.FILE else colours.muted
+        wrong = status in WRONG
+        tone = colours.error if wrong else colours.warning if status is TargetStatus.FILE else colours.muted
         self.state.setStyleSheet(f"color: {tone.name()};")
 
     def _choose(self) -> None:

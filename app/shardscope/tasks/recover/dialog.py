@@ -25,7 +25,7 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import shown
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped
@@ -196,7 +196,7 @@ class RecoverTask(QObject):
         sheet.activateWindow()
         sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
         size = self._session.shard.source.size
-        self._session.when_agreed(self.tr("Scanning the file"), size, lambda: self._run(None))
+        self._session.with_consent(self.tr("Scanning the file"), size, lambda: self._run(None))
         return sheet
 
     def take_to(self, folder: Path) -> Job | None:
@@ -228,9 +228,9 @@ class RecoverTask(QObject):
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and isinstance(error, SourceError) and source_lost(error):
-                sheet.show_lost(plain_words(error), error.partial)
+                sheet.show_lost(error_text(error), error.partial)
             elif self.sheet is sheet and not isinstance(error, Cancelled):
-                sheet.show_error(plain_words(error))
+                sheet.show_error(error_text(error))
                 sheet.take.setEnabled(folder is not None)
 
         title = self.tr("Search for intact objects") if folder is None else self.tr("Recover objects")

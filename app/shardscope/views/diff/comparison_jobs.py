@@ -18,7 +18,7 @@ from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
 from shardcore.operations.diff_sides import columns_at
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
@@ -83,7 +83,7 @@ class ComparedPair:
     def damage(self, names: Iterable[str]) -> str:
         """Return why a shard was only partly compared, with its name; empty if both are intact."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
-        return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
+        return "; ".join(f"{name}: {error_text(error)}" for name, error in pairs if error is not None)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class DiffJobs(QObject):
             if error is None:
                 take(result)
             else:
-                (failed or self.failed.emit)(plain_words(error))
+                (failed or self.failed.emit)(error_text(error))
 
         self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
@@ -189,7 +189,7 @@ class DiffJobs(QObject):
         elif isinstance(error, Cancelled):
             self.cancelled.emit()
         else:
-            self.failed.emit(plain_words(error))
+            self.failed.emit(error_text(error))
 
 
 def _close_found(found: ComparedPair) -> None:

@@ -20,7 +20,7 @@ from shiboken6 import VoidPtr
 
 from shardscope.session.copy_bytes import as_seen
 from shardscope.session.proposed_bytes import about
-from shardscope.views.hex.folds import fold_words
+from shardscope.views.hex.folds import fold_text
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
@@ -40,7 +40,7 @@ class RowText:
         seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
         folded = rows is not None and rows.folds
         if data is None or folded:
-            words = fold_words(len(folded[0]), data[0], more=rows.more) if data and rows and folded else NOT_LOADED
+            words = fold_text(len(folded[0]), data[0], more=rows.more) if data and rows and folded else NOT_LOADED
             self.text = f"{self.start:0{layout.digits}x}  {words}"
         else:
             self.text = as_seen(data, start=self.start, **seen)

@@ -25,7 +25,7 @@ KEPT = 128
 """Pages whose folds are cached."""
 
 
-def fold_words(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
+def fold_text(rows: int, value: int, *, more: bool = False, hits: int = 0) -> str:
     least, found = "at least " if more else "", f" · {plural(hits, 'hit')}" if hits else ""
     return f"{least}{plural(rows, 'row')} of {value:02x}{found}"
 

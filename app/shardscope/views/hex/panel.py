@@ -20,10 +20,10 @@ from shardcore.model.text import shown
 from shardcore.operations.goto import GotoNames, starts_of
 from shardcore.shards.object_source import InnerSource
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.highlights import highlights_in
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.open_request import members_at_hand
+from shardscope.session.open_request import listed_members
 from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
@@ -39,7 +39,7 @@ from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_width import RowChoice, RowMode
 from shardscope.views.hex.scene import HexSelection, frames_of
-from shardscope.views.hex.search_bar import Searching
+from shardscope.views.hex.search_bar import ByteSearch
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
@@ -80,7 +80,7 @@ class HexCopier(QObject):
                 copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.failed.emit(self.tr("Cannot copy: {0}").format(plain_words(error)))
+                self.failed.emit(self.tr("Cannot copy: {0}").format(error_text(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
@@ -188,7 +188,7 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
         self._about = QWidget()
-        self.searching = Searching(session, self.state, self.overview)
+        self.searching = ByteSearch(session, self.state, self.overview)
         self.search = self.searching.bar
         self.legend = Legend()
         self.status = HexStatus()
@@ -314,7 +314,7 @@ class HexPanel(QWidget):
         session.highlights_changed.connect(self._highlights_changed)
         session.notation_changed.connect(self._notation_changed)
         session.notes.changed.connect(self._notes_changed)
-        self.pages.troubled.connect(session.note_trouble)
+        self.pages.troubled.connect(session.note_error)
         if session.shard is not None:
             self._opened(session.shard)
 
@@ -336,7 +336,7 @@ class HexPanel(QWidget):
             self.naming.learn()
         if self._session.switching:
             return
-        if isinstance(shard, DataSet) and (members := members_at_hand(shard)):
+        if isinstance(shard, DataSet) and (members := listed_members(shard)):
             first = members[0]
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 

@@ -13,7 +13,7 @@ from shardcore.operations.search import Pattern
 from shardscope.session.highlights import Arrow, Highlight
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import ScreenRows
 
@@ -66,7 +66,7 @@ class HexScene:
     proposed: Proposed | None = None
     highlights: Sequence[Highlight] = ()
     arrows: Sequence[Arrow] = ()
-    sandboxed: Sandboxed | None = None
+    sandboxed: SandboxChanges | None = None
     notes: Sequence[Note] = ()
     half: bool = False
     record: Range | None = None

@@ -38,7 +38,7 @@ from shardcore.operations.search import (
     parse_text,
     search_contents,
 )
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -361,7 +361,7 @@ class SearchBar(QWidget):
             if isinstance(error, Cancelled):
                 self._say(self.tr("stopped"))
             elif error is not None:
-                self._say(self.tr("stopped: {0}").format(plain_words(error)), wrong=True)
+                self._say(self.tr("stopped: {0}").format(error_text(error)), wrong=True)
             else:
                 done(result)
 
@@ -414,7 +414,7 @@ class SearchBar(QWidget):
         return button
 
 
-class Searching(QObject):
+class ByteSearch(QObject):
     def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
         super().__init__(state)
         self._session = session
@@ -479,7 +479,7 @@ class Searching(QObject):
             work,
             lambda _: take(),
             failed=lambda error: self.bar.show_contents(
-                None, self.tr("stopped: {0}").format(plain_words(error)), wrong=True
+                None, self.tr("stopped: {0}").format(error_text(error)), wrong=True
             ),
             stopped=lambda: take(stopped=True),
             key=("search contents", self),
@@ -503,7 +503,7 @@ class Searching(QObject):
         shard = self._session.shard
         source = shard.source if shard is not None and not self._state.name else None
         size = missing_of(source) if source is not None else 0
-        self._session.when_agreed("Searching the whole file", size, go)
+        self._session.with_consent("Searching the whole file", size, go)
 
     def _mark_hits(self, hits: HitList) -> None:
         if hits.source == self._state.name and not hits.contents:

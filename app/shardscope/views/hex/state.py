@@ -19,7 +19,7 @@ from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
-from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import ByteCells, failed_in, gather, run_at
 from shardscope.views.hex.folds import RowFolds
@@ -104,7 +104,7 @@ class HexState(QObject):
         self.proposed: Proposed | None = None
         self.highlights: tuple[Highlight, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
-        self.sandboxed: Sandboxed | None = None
+        self.sandboxed: SandboxChanges | None = None
         self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
         self.beside = 0.0
@@ -229,7 +229,7 @@ class HexState(QObject):
         self.proposed = proposed
         self._look_otherwise()
 
-    def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
+    def set_sandboxed(self, sandboxed: SandboxChanges | None) -> None:
         self.sandboxed = sandboxed
         self._look_otherwise()
 

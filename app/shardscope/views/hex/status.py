@@ -95,13 +95,13 @@ class HexStatus(QWidget):
         self.value.setToolTip(tip("\n".join(names)) if len(names) > 1 else self.value.accessibleDescription())
         self.value.set_text(_value(path, span, names) if size else "")
         self.whole.setText(long_size(size))
-        self._give_room()
+        self._fit_parts()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._give_room()
+        self._fit_parts()
 
-    def _give_room(self) -> None:
+    def _fit_parts(self) -> None:
         row = self.layout()
         gap = row.spacing() if row is not None else 0
         value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)

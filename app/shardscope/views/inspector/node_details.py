@@ -29,7 +29,7 @@ PENDING = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class ToPage:
+class FormatPageLink:
     """Link to the row of the selected field in the format reference."""
 
 
@@ -48,9 +48,9 @@ class DetailRow:
     page: bool = False
 
     @property
-    def link(self) -> Span | ExternalBytes | ToPage | None:
+    def link(self) -> Span | ExternalBytes | FormatPageLink | None:
         if self.page:
-            return ToPage()
+            return FormatPageLink()
         return self.target if self.target is not None else self.elsewhere
 
 

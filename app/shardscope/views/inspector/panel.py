@@ -24,7 +24,7 @@ from shardcore.model.text import without_marks
 from shardcore.operations.references import NamedReference, References
 from shardcore.shards.registry import format_of
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
@@ -41,7 +41,7 @@ from shardscope.session.words import (
 from shardscope.views.inspector.as_numbers import MOST
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.file_summary import FileSummary
-from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
+from shardscope.views.inspector.node_details import MOST_LARGE, RAW, FormatPageLink, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.views.inspector.parts import Form, Numbers
 from shardscope.widgets.clipboard import copy_lines
@@ -89,7 +89,7 @@ class ReferencesForm(QWidget):
             return
         self.status.set_tone("error" if question.error is not None else "muted")
         if question.error is not None:
-            self.status.set_text(plain_words(question.error))
+            self.status.set_text(error_text(question.error))
         elif question.references is None:
             self.status.set_text(self.tr("Searching …"))
         else:
@@ -263,7 +263,7 @@ class Inspector(QScrollArea):
         self._show_when_due()
 
     def _not_read(self, error: BaseException) -> None:
-        self._trouble = self.tr("The bytes cannot be read: {0}").format(plain_words(error))
+        self._trouble = self.tr("The bytes cannot be read: {0}").format(error_text(error))
         self._show_when_due()
 
     def _show_when_due(self) -> None:
@@ -272,8 +272,8 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, target: Span | ExternalBytes | ToPage) -> None:
-        if isinstance(target, ToPage):
+    def _follow(self, target: Span | ExternalBytes | FormatPageLink) -> None:
+        if isinstance(target, FormatPageLink):
             self.page_wanted.emit()
             return
         if isinstance(target, Span):
@@ -282,7 +282,7 @@ class Inspector(QScrollArea):
 
         def failed(error: BaseException) -> None:
             not_here = self.tr("Not available")
-            self.error.set_text(f"{not_here}: {plain_words(error)}")
+            self.error.set_text(f"{not_here}: {error_text(error)}")
             self.error.show()
             self._session.report_error(not_here, error)
 

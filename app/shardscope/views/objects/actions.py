@@ -16,7 +16,7 @@ from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ends_reading
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -197,7 +197,7 @@ class ObjectActions(QObject):
             if wrong:
                 row, error = wrong[0]
                 what = f"{sound:,} readable, {len(wrong):,} not readable; row {row:,}"
-                text = f"{what}: {plain_words(error)}"
+                text = f"{what}: {error_text(error)}"
                 self._session.report_error(what, error)
             else:
                 text = last if sound == 1 else f"{sound:,} objects readable"

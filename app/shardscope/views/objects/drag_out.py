@@ -307,7 +307,7 @@ class DragOut(QObject):
         QToolTip.hideText()
         if isinstance(error, Cancelled):
             return
-        self._session.note_trouble(error)
+        self._session.note_error(error)
         if report:
             self._session.report_error(self.tr("Cannot create the files"), error)
 

@@ -15,19 +15,19 @@ from shardcore import DataSet, NotAShard
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.object_counts import Census, Sum, add_up, count, countable
+from shardscope.session.object_counts import ObjectCounts, SizeSum, add_up, count, countable
 from shardscope.session.object_filter import toggled, wanted_names
 from shardscope.session.object_rows import (
-    LooksAtAll,
+    FileMatch,
+    NeedsAllRows,
     SomeRows,
-    Sought,
     View,
     can_sort,
+    find_file,
     place_of_key,
     rows_of,
-    seek_file,
 )
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
@@ -61,7 +61,7 @@ class Chips(QWidget):
         self.more.setMenu(QMenu(self.more))
         self.more.hide()
 
-    def show_census(self, census: Census | None) -> None:
+    def show_census(self, census: ObjectCounts | None) -> None:
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()
@@ -139,7 +139,7 @@ class FileSeeker(QObject):
         self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
 
     def _seek(self, path: Path) -> None:
-        def take(found: Sought) -> None:
+        def take(found: FileMatch) -> None:
             report(found.how)
             if found.ref is not None:
                 self._session.select_row(found.ref.row)
@@ -152,9 +152,9 @@ class FileSeeker(QObject):
 
         self._note(self.tr("looking for {0} …").format(path.name))
         job = self._session.ask(
-            lambda shard, job: seek_file(shard, path, job.progress),
+            lambda shard, job: find_file(shard, path, job.progress),
             take,
-            failed=lambda error: report(plain_words(error)),
+            failed=lambda error: report(error_text(error)),
             key=("seek", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
@@ -173,7 +173,7 @@ class SelectionSums(QObject):
         super().__init__(table)
         self._session = session
         self._table = table
-        self._sum: Sum | None = None
+        self._sum: SizeSum | None = None
         self._pause = Debounce(self, self._add_up, PAUSE_MILLISECONDS)
         table.selectionModel().selectionChanged.connect(self._start)
         table.objects.modelReset.connect(self._start)
@@ -201,7 +201,7 @@ class SelectionSums(QObject):
         if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
             return
 
-        def take(found: Sum) -> None:
+        def take(found: SizeSum) -> None:
             self._sum = found
             self.changed.emit()
 
@@ -294,7 +294,7 @@ MANY_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class ListPlace:
+class ListPosition:
     text: str
     view: View
     top: int
@@ -442,7 +442,7 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _count(self) -> None:
-        def learn(census: Census | None) -> None:
+        def learn(census: ObjectCounts | None) -> None:
             self.model.largest = census.largest if census is not None else 0
             self.chips.show_census(census)
             self.chips.show_filter(self.filter.text())
@@ -463,10 +463,10 @@ class ObjectPanel(QWidget):
 
     def view_state(self) -> object:
         self._typing.stop()
-        return ListPlace(self.filter.text(), self._view, self.table.verticalScrollBar().value())
+        return ListPosition(self.filter.text(), self._view, self.table.verticalScrollBar().value())
 
     def restore_view_state(self, state: object) -> None:
-        if not isinstance(state, ListPlace):
+        if not isinstance(state, ListPosition):
             return
         self.filter.setText(state.text)
         self._typing.stop()
@@ -550,8 +550,8 @@ class ObjectPanel(QWidget):
                 self._update()
 
         def failed(error: BaseException) -> None:
-            self._say(plain_words(error), view)
-            if isinstance(error, LooksAtAll) and self._view is view:
+            self._say(error_text(error), view)
+            if isinstance(error, NeedsAllRows) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
                 self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
 

@@ -43,10 +43,10 @@ from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.teaching import resources
-from shardscope.session.connections import way_words
-from shardscope.session.error_words import plain_words
+from shardscope.session.connections import login_text
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.open_request import file_of, members_at_hand, name_of
+from shardscope.session.open_request import file_of, listed_members, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -128,7 +128,7 @@ class FolderBrowser(QObject):
         ) -> None:
             if found is None:
                 if not isinstance(error, Cancelled) and uri == self.uri:
-                    self.more, self.problem = False, plain_words(error)
+                    self.more, self.problem = False, error_text(error)
                     self.status_changed.emit()
                 return
             self._folder, self._pages, entries = found
@@ -259,7 +259,7 @@ class PlacesPanel(QWidget):
         if spaces and isinstance(shard, DataSet):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
         elif isinstance(shard, DataSet):
-            self._near = MemberPlaces(members_at_hand(shard))
+            self._near = MemberPlaces(listed_members(shard))
         elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)
@@ -288,7 +288,7 @@ class PlacesPanel(QWidget):
             self._refill()
 
         def failed(error: BaseException) -> None:
-            self._status = f"The folder cannot be listed: {plain_words(error)}"
+            self._status = f"The folder cannot be listed: {error_text(error)}"
             self._refill()
 
         self._session.ask(
@@ -324,7 +324,7 @@ class PlacesPanel(QWidget):
                     for one in resources.samples()
                 ]
             case Group.REMOTE:
-                places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]
+                places = [PlaceEntry(one, one, login_text(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())
         self._to_here()
         self._show_status()

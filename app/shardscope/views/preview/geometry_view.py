@@ -21,7 +21,7 @@ from shardcore.operations.content.geometry import (
 from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
 from shardcore.operations.content.shade import Camera, shade
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -135,7 +135,7 @@ class GeometryView(ContentView):
     def _failed(self, error: BaseException) -> None:
         if isinstance(self._found, MeshContent):
             self.levels.setCurrentIndex(self._found.level)
-        self.value.set_text(plain_words(error))
+        self.value.set_text(error_text(error))
 
     def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
         work = lambda _shard, job: shade(scene, camera, columns, rows, wide=wide, check=job.check)  # noqa: E731

@@ -59,7 +59,7 @@ from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -490,7 +490,7 @@ class PreviewPanel(QWidget):
     def _failed(self, error: BaseException) -> None:
         self._forget()
         span = getattr(error, "span", None)
-        text = plain_words(error)
+        text = error_text(error)
         if isinstance(span, Span):
             source = self.tr(" of {0}").format(span.source) if span.source else ""
             text = self.tr("{0}\nAt offset {1}{2}").format(text, offset_words(span.start), source)
@@ -638,7 +638,7 @@ class PreviewPanel(QWidget):
             self._session.open_inside(self.shown.ref.row, name)
 
     def _not_opened(self, error: BaseException) -> None:
-        self.note.setText(plain_words(error))
+        self.note.setText(error_text(error))
         self._notes.show()
         for part in (self.back, self.more):
             part.hide()

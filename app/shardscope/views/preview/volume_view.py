@@ -28,7 +28,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown as plain
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -163,7 +163,7 @@ FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Ke
 
 
 @dataclass(frozen=True, slots=True)
-class GridFound:
+class FoundGrid:
     """Array of chunks; `own` is false for another scale, which has its own address `uri`."""
 
     grid: ChunkGrid
@@ -171,12 +171,12 @@ class GridFound:
     uri: str = ""
 
 
-def grid_of(shard: Shard, scale: str) -> GridFound | None:
+def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None
     holder = grid.shard if isinstance(grid, StoredGrid) else shard
-    return GridFound(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
+    return FoundGrid(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -216,7 +216,7 @@ class VolumeView(QWidget):
         self.setObjectName("volume")
         self.setAccessibleName(self.tr("Volume"))
         self._session = session
-        self.found: GridFound | None = None
+        self.found: FoundGrid | None = None
         self.slice: VolumeSlice | None = None
         self._kept = Kept(KEPT)
         self._sliders: dict[int, QSlider] = {}
@@ -365,12 +365,12 @@ class VolumeView(QWidget):
         self.offered.emit(False)
 
     def _open_scale(self, scale: str) -> None:
-        failed = lambda error: self._show_note(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(
             lambda shard, _: grid_of(shard, scale), self._take_grid, failed=failed, key=("volume grid", self)
         )
 
-    def _take_grid(self, found: GridFound | None) -> None:
+    def _take_grid(self, found: FoundGrid | None) -> None:
         self.found = found
         if found is None:
             self.offered.emit(False)
@@ -528,7 +528,7 @@ class VolumeView(QWidget):
         states = list(shown.states.values())
         for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.ELSEWHERE, ChunkState.UNREADABLE):
             if count := states.count(state):
-                why = f": {plain_words(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
+                why = f": {error_text(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
                 notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}{why}")
         self._show_note(" ".join(notes))
 
@@ -570,7 +570,7 @@ class VolumeView(QWidget):
                 self._show_state()
                 self._read()
 
-        failed = lambda error: self._show_note(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(work, take, failed=failed, key=("volume", self), priority=JobPriority.SCREEN)
 
     # --- one voxel ---
@@ -615,7 +615,7 @@ class VolumeView(QWidget):
         self._show_pixel(index)
         x, y = shown.pixel_of(index)
         self.value.set_text(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
-        failed = lambda error: self._show_note(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         self._session.ask(
             lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
         )
@@ -685,7 +685,7 @@ class VolumeView(QWidget):
             with request.open(job.progress) as meshes:
                 return next(iter(meshes.find(key).spans), None)
 
-        failed = lambda error: self._show_note(plain_words(error))  # noqa: E731
+        failed = lambda error: self._show_note(error_text(error))  # noqa: E731
         take = lambda span: self._session.tab_wanted.emit(request, span)  # noqa: E731
         self._session.ask(work, take, failed=failed, key=("volume mesh", self))
 

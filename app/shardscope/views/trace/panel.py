@@ -34,7 +34,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import error_text
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.trace_walk import TraceWalk
@@ -42,7 +42,7 @@ from shardscope.session.words import grouped, sentence
 from shardscope.views.trace.costs import CostSwitch, cost_text
 from shardscope.views.trace.parts import Progress, Sign
 from shardscope.views.trace.step_card import StepCard
-from shardscope.views.trace.suggested_keys import KeyMenu, KeyOffers
+from shardscope.views.trace.suggested_keys import KeyMenu, SuggestedKeys
 from shardscope.widgets import motion, theme
 from shardscope.widgets.fonts import px
 from shardscope.widgets.speed import offer_speeds
@@ -263,7 +263,7 @@ class TracePanel(QWidget):
             else:
                 self.band.show_outcome(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
-            self.band.show_outcome(FAILED, sentence(plain_words(walk.error)))
+            self.band.show_outcome(FAILED, sentence(error_text(walk.error)))
             self._message(self._teach())
         self._compare_key()
 
@@ -310,7 +310,7 @@ class TracePanel(QWidget):
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
             self._session.measure_cost()
-        failed = sentence(plain_words(walk.cold_error)) if wanted and walk.cold_error is not None else ""
+        failed = sentence(error_text(walk.cold_error)) if wanted and walk.cold_error is not None else ""
         self.costs.show_cold(cold, failed)
         for number, card in enumerate(self.cards):
             same = cold is not None and number < len(cold.steps)
@@ -423,7 +423,7 @@ class TracePanel(QWidget):
         self.look = QPushButton(self.tr("Look up"))
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
-        self.offers = KeyOffers(self._session)
+        self.offers = SuggestedKeys(self._session)
         self.offers.chosen.connect(self._look_up_offered)
         top = QHBoxLayout()
         top.setSpacing(8)

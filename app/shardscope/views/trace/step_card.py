@@ -151,7 +151,7 @@ class NumberSign(QWidget):
         painter.end()
 
 
-class StepPlaces(QWidget):
+class StepRanges(QWidget):
     followed = Signal(object)
 
     def __init__(self, step: Step) -> None:
@@ -204,7 +204,7 @@ class StepCard(QWidget):
         self.sentence = WrapText(said)
         self.why = WrapText(self.tr("Why? {0}").format(why) if why else "", tone="muted")
         self.values = None if hidden else values_of(step)
-        self.places = StepPlaces(step)
+        self.places = StepRanges(step)
         self.places.setVisible(not hidden)
         self.places.followed.connect(self.followed)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")

@@ -88,13 +88,13 @@ LONGEST = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SuggestedKey:
     key: str
     word: str
     about: str = ""
 
 
-class KeyOffers(QWidget):
+class SuggestedKeys(QWidget):
     chosen = Signal(str)
     """Key to look up."""
     changed = Signal()
@@ -105,7 +105,7 @@ class KeyOffers(QWidget):
         self.setObjectName("traceOffers")
         self.setAccessibleName(self.tr("Suggested keys"))
         self.sample: Sample | None = None
-        self.offers: tuple[Offer, ...] = ()
+        self.offers: tuple[SuggestedKey, ...] = ()
         self.links: list[WrapText] = []
         self._session = session
         self._known = False
@@ -138,7 +138,7 @@ class KeyOffers(QWidget):
                 KeyRole.CROWDED: self.tr("Crowded"),
                 KeyRole.ABSENT: self.tr("Not found"),
             }
-            self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
+            self._show(tuple(SuggestedKey(one.key, words[one.role], one.about) for one in found.keys))
 
         self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=JobPriority.PREFETCH)
 
@@ -151,11 +151,11 @@ class KeyOffers(QWidget):
 
         def take(key: str | None) -> None:
             if key is not None and not self.offers:
-                self._show((Offer(key, self.tr("First")),))
+                self._show((SuggestedKey(key, self.tr("First")),))
 
         self._session.ask(work, take, failed=lambda _: None, key=("first key", self), priority=JobPriority.PREFETCH)
 
-    def _show(self, offers: tuple[Offer, ...]) -> None:
+    def _show(self, offers: tuple[SuggestedKey, ...]) -> None:
         self.offers = offers
         self.links = []
         box = QWidget()
@@ -182,7 +182,7 @@ class KeyOffers(QWidget):
             return ""
         return self.sample.see if self.sample is not None else self.tr("Try a key of this file:")
 
-    def _add(self, grid: QGridLayout, row: int, offer: Offer) -> None:
+    def _add(self, grid: QGridLayout, row: int, offer: SuggestedKey) -> None:
         link = WrapText(tone="accent", mono=True, link=True)
         link.set_text(cut_middle(shown(offer.key), LONGEST), copied=offer.key)
         link.setToolTip(tip(offer.key))
@@ -198,7 +198,7 @@ class KeyOffers(QWidget):
 
 
 class KeyMenu(QToolButton):
-    def __init__(self, offers: KeyOffers) -> None:
+    def __init__(self, offers: SuggestedKeys) -> None:
         super().__init__()
         self.setObjectName("traceKeys")
         self.setText("▾")

@@ -253,14 +253,14 @@ class RequestLogModel(TableModel):
         return f"{record.method} {record.address}\n{self._place(record)}\n{times}{error}"
 
 
-def called_off(record: Request) -> bool:
+def is_cancelled(record: Request) -> bool:
     return record.error == CANCELLED
 
 
 def answer_text(record: Request) -> str:
     if record.cached:
         return "cache"
-    if called_off(record):
+    if is_cancelled(record):
         return "■ cancelled"
     text = str(record.status) if record.status else "no answer"
     again = f" ↻ {record.retry + 1}" if record.retry else ""

@@ -26,7 +26,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.edit.permitted import standing
+from shardscope.tasks.edit.permitted import edit_permission
 
 SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
@@ -124,7 +124,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert not one.new_shards.convert.isEnabled()
     shard = one.session.shard
     assert shard is not None
-    assert "sandbox" in standing(shard, str(file)).why_not
+    assert "sandbox" in edit_permission(shard, str(file)).why_not
     one.objects.table.selectRow(0)
     one.drag_out.copy_files()
     assert "sandbox" in one.notices.text

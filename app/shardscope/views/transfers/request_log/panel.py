@@ -32,7 +32,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import px
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, price_called
-from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RANGE, RequestLogModel, called_off
+from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RANGE, RequestLogModel, is_cancelled
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.strip_paint import paint_swatch
 from shardscope.widgets.table_columns import ColumnRule
@@ -105,7 +105,7 @@ class RequestTable(QTableView):
         # Draw even very short transfers.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)
-        if record.error and not called_off(record):
+        if record.error and not is_cancelled(record):
             painter.fillRect(QRectF(end - 3, top - 2, 3, BAR + 3), colours.error)
 
 
@@ -118,7 +118,7 @@ class RequestWords(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if index.column() == ANSWER:
             record, colours = self._table.requests.record(index.row()), theme.of(self._table)
-            failed = record.error and not called_off(record)
+            failed = record.error and not is_cancelled(record)
             strong = colours.error if failed else colours.warning if record.retry else colours.muted
             option.palette.setColor(option.palette.ColorRole.Text, strong)
 
