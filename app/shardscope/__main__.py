@@ -50,7 +50,7 @@ def remote_options_of(options: argparse.ArgumentParser, given: argparse.Namespac
 def quick_start() -> Iterator[None]:
     """Disable the garbage collector while Qt is imported and the window is created; freeze the objects afterwards.
 
-    shardcore is imported first: once PySide is loaded, it reads the source of every imported module.
+    shardcore is imported first: once loaded, PySide makes every further import slower.
     """
     gc.disable()
     import shardcore.shards.opening  # noqa: F401 - imported for those that come later

@@ -13,7 +13,7 @@ from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
 
 REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
-"""Options that are saved; credentials are not among them."""
+"""Names of the saved options; credentials are not saved."""
 
 MOST_PLACES = 100
 
@@ -32,7 +32,7 @@ class Endpoint:
 
 
 _AS_USUAL = "usual"
-"""Saved value of `who` if no login was chosen; anonymous access is a choice."""
+"""Saved login of a bucket for which none was chosen; differs from anonymous access."""
 
 
 ENDPOINTS = (
@@ -101,7 +101,7 @@ def login_text(text: str) -> str:
 
 
 class Connections:
-    """Connection options by bucket or server; access keys stay in memory, `kept` has the rest as JSON."""
+    """Connection options by bucket or server; access keys are only kept in memory, `kept` holds the rest as JSON."""
 
     def __init__(self, remembered: Mapping[str, str]) -> None:
         self.kept = dict(remembered)
@@ -110,7 +110,7 @@ class Connections:
     def connection_for(self, uri: str) -> RemoteOptions | None:
         """Return the options for an address; None if none were chosen.
 
-        A bucket keeps its endpoint when its keys are gone, so that its name is not sent to another store.
+        A bucket whose access keys are forgotten keeps its endpoint, so that its name is not sent to another store.
         """
         place = place_of(uri)
         found = self._secret.get(place) or from_json(self.kept.get(place, ""))
@@ -132,7 +132,7 @@ class Connections:
         return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
 
     def is_ambiguous(self, uri: str) -> bool:
-        """Return whether a new bucket may be in one of several stores, because other endpoints were used before."""
+        """Return whether it is unclear which store holds a new bucket, since other endpoints were used before."""
         return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:

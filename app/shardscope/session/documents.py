@@ -115,7 +115,7 @@ class Documents(OpenedShard):
         return any(unsaved() for unsaved in self._unsaved)
 
     def when_shown(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Return a callback that waits while the document shown now is parked; with `closed`, it also outlives it."""
+        """Wrap a callback: calls wait while the document is parked; once it is closed, they only run with `closed`."""
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -252,7 +252,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _park(self) -> None:
-        """Store the state of the shown document and cancel its jobs, except lasting and parking ones."""
+        """Store the state of the shown document and cancel its jobs, except those with `lasting` or `parks`."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:

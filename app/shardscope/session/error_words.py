@@ -70,7 +70,7 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 
 
 def error_text(error: BaseException | None) -> str:
-    """Return what is wrong and where, then the advice for the window as a sentence of its own."""
+    """Return the message of an error with its location, followed by advice as a second sentence."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
         return f"{placed}. {ADVICE[error.remedy]}" if error.remedy is not None else placed

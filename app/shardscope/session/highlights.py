@@ -9,14 +9,14 @@ from shardcore import Span, Step
 from shardcore.operations.references import References
 
 MAX_HIGHLIGHTS = 60
-"""Most ranges that are highlighted at once; of a step with more, the first ones."""
+"""Maximum number of highlighted ranges; a step with more ranges shows the first ones."""
 
 MOST_ARROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """Highlighted bytes; `hollow` ones are inputs of a computed step, which an earlier step has read."""
+    """Highlighted bytes; `hollow` marks inputs of a computed step, which an earlier step has read."""
 
     number: int
     span: Span

@@ -26,13 +26,13 @@ from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import wanted
 
 IO_THREADS = 12
-"""Threads that mostly wait for bytes."""
+"""Number of threads for jobs that mostly wait for bytes."""
 
 CPU_THREADS = 2
-"""Threads that mostly compute."""
+"""Number of threads for jobs that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Shortest time between two progress reports of a job."""
+"""Minimum seconds between two progress reports of a job."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -65,7 +65,7 @@ class JobState(Enum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     BROKEN = "broken off"
-    """Ended early and can be resumed; set by the submitter."""
+    """Ended early but can be resumed; set by the code that submitted the job."""
 
     @property
     def ended(self) -> bool:
@@ -143,7 +143,7 @@ class _Courier(QObject):
 
 
 class _Turn(QRunnable):
-    """Pool task that runs the waiting job with the highest priority when a thread is free."""
+    """Task of a thread pool: runs the waiting job that has the highest priority when a thread becomes free."""
 
     def __init__(self, jobs: Jobs, pool: Pool) -> None:
         super().__init__()

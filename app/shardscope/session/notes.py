@@ -27,7 +27,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
-"""Most notes for which the annotated field is looked up."""
+"""Maximum number of notes whose fields are looked up."""
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
@@ -38,7 +38,7 @@ class SessionNotes(QObject):
     """Notes on the open file; read-only in a sandbox. `book` is None while they are read, and after an error."""
 
     changed = Signal()
-    """The notes, or the names of their fields, changed."""
+    """The notes or the names of their fields changed."""
     added = Signal(object)
 
     def __init__(self, session: OpenedShard) -> None:

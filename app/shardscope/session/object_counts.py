@@ -14,10 +14,10 @@ from shardscope.session.object_filter import STATES
 from shardscope.session.row_ranges import RowRanges
 
 MOST_COUNTED = 16_000_000
-"""Most rows counted in a local file."""
+"""Maximum number of rows counted in a local file."""
 
 MOST_COUNTED_FAR = 100_000
-"""Most rows counted in a remote file, where each piece may need a request."""
+"""Maximum number of rows counted in a remote file, where reading rows takes requests."""
 
 _NOTHING = (State.UNUSED, State.DELETED)
 
@@ -92,5 +92,5 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the exact sum; sizes in a damaged file may exceed 64 bits when added."""
+    """Return the exact sum; the sizes in a damaged file may exceed 64 bits together."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

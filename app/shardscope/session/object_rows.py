@@ -23,16 +23,16 @@ STEP = 1 << 16
 PIECE = 1 << 20
 
 MAX_SORTED = 16_000_000
-"""Most rows sorted by a numeric column for which the format stores no order."""
+"""Maximum number of rows sorted by a numeric column without a stored order."""
 
 MAX_SORTED_KEYS = 4_000_000
-"""Most rows sorted by key as text."""
+"""Maximum number of rows sorted by key as text."""
 
 MANY_SIZES = 100_000
-"""Most rows for which a filter reads unknown sizes."""
+"""Maximum number of rows for which a filter reads unknown sizes."""
 
 MAX_COMPARED = 500
-"""Most objects that are read to compare them with a dropped file."""
+"""Maximum number of objects compared with a dropped file."""
 
 _FIELDS = {"offset": "start", "stored": "stored_size"}
 
@@ -56,7 +56,7 @@ class View:
 
 
 class NeedsAllRows(UsageError):
-    """A view needs all rows, which `whole=False` excludes."""
+    """Raised if a view needs all rows, which `whole=False` excludes."""
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
@@ -122,7 +122,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
 
 
 def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
-    """Separate an ascending order from rows without a value: those with -1, which are first, and those left out."""
+    """Split an ascending order into rows with and without a value; -1 at its beginning and absent rows have none."""
     left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):

@@ -1,4 +1,4 @@
-"""Request to open something, kept so that it can be opened again. No Qt here."""
+"""Request to open a file or address with its options; kept to open it again. No Qt here."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from shardcore.sources.remote.address import is_address, parse_address, plain_ad
 from shardcore.teaching.resources import resources
 
 SERVES_DELETED = "deleted"
-"""Option of formats with tombstones: return deleted objects."""
+"""Name of the option that returns tombstoned objects, for formats with tombstones."""
 
 XORBS = "xorbs"
-"""Option for the folder of the xorbs."""
+"""Name of the option for the folder of the xorbs."""
 
 
 def name_of(uri: str) -> str:
@@ -72,9 +72,9 @@ class OpenRequest:
 
     Attributes:
         format: None to detect it. The format of content inside a file is always detected.
-        remote: Connection options; excluded from every text, since they may contain keys.
+        remote: Connection options; never shown or logged, since they may contain access keys.
         changes: Changes of the sandbox, for the file with the identity `expects`.
-        inside: Path to the content to open inside the file; empty for the file.
+        inside: Path to the content to open inside the file; empty for the file itself.
     """
 
     uri: str = field(repr=False)
@@ -143,7 +143,7 @@ class OpenRequest:
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, request_log: RequestLog | None = None) -> Shard:
-        """Open it, in a job. Damage gives a partial shard. Decompression has a process that ends with the shard."""
+        """Open the shard, in a job; a damaged one as far as possible. Its decoders run in a separate process."""
         shard = self._open_file(progress, request_log, partial=not self.inside)
         if self.inside:
             shard = open_inside(
@@ -174,7 +174,7 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Extract the intact objects, in a sandbox from the changed bytes; without `folder` only report.
+        """Extract the recoverable objects; in a sandbox, from the changed bytes. Without `folder`, only list them.
 
         Raises:
             UsageError: The request is for content inside a file.

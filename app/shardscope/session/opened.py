@@ -41,10 +41,10 @@ from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 SOON_MILLISECONDS = 50
-"""Delay after a change, since programs write a file in many pieces."""
+"""Delay in milliseconds after a change, since programs write a file in many pieces."""
 
 RARELY_MILLISECONDS = 15_000
-"""Interval of the periodic check: the system does not report changes on network file systems."""
+"""Interval in milliseconds of checks: the system does not report changes on network file systems."""
 
 
 class SourceWatch(QObject):
@@ -113,13 +113,13 @@ class SourceWatch(QObject):
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
-"""Largest local index, in bytes, that is loaded right after opening."""
+"""Maximum size in bytes of a local index that is loaded right after opening."""
 
 FAR_INDEX_BYTES = 1 << 20
-"""The same for remote indexes; of larger ones, only the rows on the screen are fetched."""
+"""The same for a remote index; of a larger one, only the rows on the screen are fetched."""
 
 AUTO_MEMBERS = 16
-"""Most remote shards of a data set whose indexes are loaded right after opening: at least one request each."""
+"""Maximum number of remote shards of a data set whose indexes are loaded right after opening."""
 
 
 class IndexState(Enum):
@@ -162,19 +162,19 @@ class OpenedShard(QObject):
     declined = Signal(object)
     """Carries an `OpenFailure` after which the user was asked and did not agree."""
     ended = Signal(object)
-    """Carries the URI whose opening has ended, successfully or not."""
+    """Carries a URI: its opening succeeded or failed."""
     index_changed = Signal(object)
     index_loaded = Signal()
     typed_changed = Signal()
     """The shard with typed bytes, which jobs read, has changed."""
     source_trouble = Signal(object)
-    """Carries a `SourceError` if the file was changed or is gone, and None when that is over."""
+    """Carries a `SourceError` when the file was changed or became unavailable, and None when it is available again."""
     request_log_changed = Signal(object)
     message = Signal(object)
     """Carries a sentence for the status bar, for confirmations that the user may miss."""
     troubled = Signal(object, object)
     member_damaged = Signal(object, object)
-    """Carries the name of a shard of a data set, and the `FormatError` for which its bytes are not shown."""
+    """Carries the name of a shard of a data set, and the `FormatError` that prevents showing its bytes."""
     succeeded = Signal(object)
     remedy_wanted = Signal(object)
     """Carries the `Remedy` whose button was clicked."""
@@ -217,7 +217,7 @@ class OpenedShard(QObject):
     ) -> Job | None:
         """Run `work(shard, job)` in a job, then `take(result)` on the GUI thread if the same shard is still open.
 
-        `failed` gets an error, or is the beginning of a notice about it; empty ignores errors.
+        `failed` is called with an error, or is the beginning of the notice about it; if empty, errors are ignored.
         `written` reads the file without bytes that are being typed.
         """
         shard = self.shard
@@ -253,10 +253,10 @@ class OpenedShard(QObject):
         return job
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
-        """Handle the result of a job whose shard is not shown any more; `deliver` is for when it is shown again."""
+        """Handle the result of a job whose shard is not shown now; `deliver` is called if it is shown again."""
 
     def with_consent(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Call `go`, but ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
+        """Call `go`; ask first, once per `what`, if it would fetch more than `much` bytes from a remote source."""
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -293,7 +293,7 @@ class OpenedShard(QObject):
     ) -> Job | None:
         """Open in place of the open shard, which stays until that succeeds; None if the user is asked first.
 
-        A function as `select` is called just before the old shard is closed. Without `agreed`, `LargeRead` asks.
+        A function as `select` is called just before the old shard is closed. With `agreed`, the user is not asked.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
@@ -505,7 +505,7 @@ class OpenedShard(QObject):
             self.check_source()
 
     def note_error(self, error: BaseException | None) -> None:
-        """Handle an error of a job of a view: source errors lead to `check_source`, others are ignored."""
+        """Handle an error of a job: a `SourceError` triggers `check_source`, others are ignored."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and source_lost(error):
@@ -515,7 +515,7 @@ class OpenedShard(QObject):
                 self.check_source()
 
     def _end_trouble(self) -> None:
-        """Clear the trouble of a data set once its server answers; for a single file `check_source` does it."""
+        """Clear the source error of a data set once its server responds; `check_source` does it for a single file."""
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return

@@ -21,7 +21,7 @@ from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 PAGE = 16 * 1024
 
 BUDGET = 64 * 1024 * 1024
-"""Memory of all pages, in bytes; above, the least recently used are dropped."""
+"""Maximum memory of all pages in bytes; the least recently used pages are dropped."""
 
 _Key = tuple[str, int]
 

@@ -1,4 +1,4 @@
-"""Selection, and the lookup of its node and object. No Qt here."""
+"""Selection of bytes, node and object, and jobs that complete it. No Qt here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def of_row(shard: Shard, row: int) -> Selection:
 
 
 def main_span(ref: ObjectRef) -> Span | None:
-    """Return the bytes to show for an object: its content, preferably in its own shard, else its record."""
+    """Return the bytes to show for an object: its content, preferably in its own shard; without content, its record."""
     near = (SourceName(), SourceName(ref.shard))
     inside = [span for span in ref.spans if SourceName.parse(span.source) in near]
     return next(iter(inside or ref.spans), ref.record)

@@ -29,7 +29,7 @@ from shardscope.session.trace_walk import TraceWalk, trace_of_key
 MOST = 200
 
 NEAR = 1024
-"""Distance in bytes up to which a selection replaces the last place."""
+"""Distance in bytes up to which a selection replaces the last entry of the history."""
 
 
 class History:
@@ -54,7 +54,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Add a place after the current one and drop later ones; a place near the last one replaces it."""
+        """Add a selection after the current entry and drop later entries; one near the last entry replaces it."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -112,7 +112,7 @@ class Session(Documents):
     cost_changed = Signal(object)
     """Carries the `TraceWalk`: its cold cost was measured, or cannot be."""
     notation_changed = Signal()
-    """Offsets are shown in decimal instead of hexadecimal, or the reverse."""
+    """The notation of offsets changed: decimal or hexadecimal."""
     findings_changed = Signal(object)
     verifying_changed = Signal(object)
     tab_wanted = Signal(object, object)
@@ -145,7 +145,7 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
-        """Open content in another tab: a row, a key, or the name of bytes, then keys inside that."""
+        """Open the content of an object in another tab; `what` is its row, key or bytes, `more` are keys inside it."""
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -217,7 +217,7 @@ class Session(Documents):
             self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
-        """Return a span limited to the file: damage may be past its end, and a reloaded file may be shorter."""
+        """Return a span limited to the file: findings may be past its end, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -379,7 +379,7 @@ class Session(Documents):
             self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
-        """Trace the key of a lookup in the bytes open now; keeps the step and the selection."""
+        """Repeat a lookup in the bytes open now; keeps the step and the selection."""
         if self.shard is None or not walk.key:
             return
 

@@ -1,4 +1,4 @@
-"""Lookup of one key, shown step by step. No Qt here."""
+"""Lookup of one key and the step of it that is shown. No Qt here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardcore.shards.trace import ABSENT
 from shardscope.session.highlights import Highlight, highlights_of
 
 LEAST_PREFIX = 4
-"""Shortest prefix, in characters, that is completed to a key."""
+"""Minimum length in characters of a prefix that is completed to a key."""
 
 STEP = 1 << 16
 
@@ -55,7 +55,7 @@ class TraceWalk:
 
 
 def trace_of_key(shard: Shard, key: str) -> TraceWalk:
-    """Trace a key; with a loaded index, an invalid key is completed to the one key with this prefix.
+    """Trace a key; with a loaded index, an incomplete key is completed to the only key with this prefix.
 
     Raises:
         UsageError: It is not a key, and no or several keys have this prefix.
@@ -82,7 +82,7 @@ def trace_of_key(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
-    """Return the one key with a prefix; None without one, or if the index is not loaded. O(objects)."""
+    """Return the only key with a prefix; None if there is none, or if the index is not loaded. O(objects)."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()

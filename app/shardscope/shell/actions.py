@@ -43,7 +43,7 @@ _THEME_NAMES = {
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Give menu entries with the same mnemonic letter different ones, recursively."""
+    """Assign distinct mnemonic letters to menu entries that share one, recursively."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):
@@ -91,7 +91,7 @@ class MenuCommands(Protocol):
         """Give the keyboard to the filter in the panel *Objects*."""
 
     def to_trace(self) -> None:
-        """Focus the key of the lookup, or look up the selected object."""
+        """Show *Lookup* and focus its key field; if the object table has the focus, look up the selected object."""
 
     def stop_jobs(self) -> None:
         """Cancel every job in *Activity*."""

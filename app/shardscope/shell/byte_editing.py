@@ -25,14 +25,14 @@ from shardscope.views.objects.panel import ObjectPanel
 from shardscope.widgets.plain_text import tip
 
 MOST_FILLED = 16 << 20
-"""Most bytes that can be filled at once."""
+"""Maximum number of bytes filled at once."""
 
 
 class ByteEditing(QObject):
-    """Connects the bytes view to the target of edits: the sandbox while it is on, else the typed bytes of the file."""
+    """Connects the bytes view to the target of edits: the sandbox if it is on, else the typed bytes of the file."""
 
     allowed = Signal(str)
-    """Editing is allowed now; carries the text of an earlier refusal, whose notice can be removed."""
+    """Editing became possible; carries the text of an earlier refusal, so that its notice can be removed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Layout of low windows: a drawing in front hides the panels, and one line above it has the current step."""
+"""Layout of low windows: a visible drawing hides the panels, and one line above it shows the current step."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ LOW = 600
 """Height of the window, in pixels at 100 %, below which drawing and panels do not both fit."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Panels whose step is shown in the line."""
+"""Names of the panels whose current step the line can show."""
 
 
 class CompactLayout(QObject):
-    """Reduces the panels to their tabs while a drawing is shown in a low window; a tab shows or hides them."""
+    """Reduces the panels to their tabs while a drawing is shown in a low window; clicking a tab shows or hides them."""
 
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)
@@ -137,7 +137,7 @@ class CompactLayout(QObject):
         self._lesson.player.changed.connect(self._refresh)
 
     def fit(self) -> None:
-        """Lower or raise the panels according to window height and drawing."""
+        """Reduce the panels to tabs or restore them, depending on window height and drawing."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels

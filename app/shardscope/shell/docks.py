@@ -34,10 +34,10 @@ W = TypeVar("W", bound=QWidget)
 
 NARROW = 1100
 LOW = 560
-"""Below this width or height, in pixels at 100 %, all panels are tabs of one place below the bytes."""
+"""Window width or height in pixels at 100 % below which all panels are tabs of one area below the bytes."""
 
 FOLDED_SHARE = 0.36
-"""Share of the window height for folded panels."""
+"""Fraction of the window height for folded panels."""
 
 TAB_SPACE = 24
 """Padding of a tab in pixels; must agree with the style sheet."""
@@ -50,7 +50,7 @@ _EQUAL = 100
 ANY_SIZE = (1 << 24) - 1
 
 BELOW = 220
-"""Least height in pixels of a panel that opens below the bytes."""
+"""Minimum height in pixels of a panel below the bytes."""
 
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
@@ -262,7 +262,7 @@ class PanelDocks(QObject):
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def widen_bytes(self, missing: float) -> None:
-        """Move `missing` pixels from the sides to the bytes; sides stay at least as wide as by default."""
+        """Move `missing` pixels from the sides to the bytes; sides keep at least their default width."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -388,14 +388,14 @@ class PanelDocks(QObject):
                 _focus_something(dock)
 
     def raise_(self, name: str) -> None:
-        """Raise a dock above the others of its place, also after a pending `arrange`; a closed dock stays closed."""
+        """Raise a dock above the others of its place, after a pending `arrange` again; a closed dock stays closed."""
         dock = self.by_name[name]
         dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
-        """Return whether a dock is visible in the window; Qt moves docks behind a tab outside of it."""
+        """Return whether a dock is visible; Qt moves docks behind a tab out of the window."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 

@@ -1,4 +1,4 @@
-"""Drop targets over the window for dragged files: open, search in the open shard, or pack."""
+"""Targets shown over the window for dragged files: open, search in the open shard, or pack."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ class DropTargets(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
-    """Return the dragged local paths; empty if anything else is among them."""
+    """Return the dragged local paths; empty if anything else is dragged with them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

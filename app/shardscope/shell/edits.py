@@ -1,4 +1,4 @@
-"""Editing of the open file: menu, status sign, notices, and the bytes view."""
+"""Editing of the open file: menu, status label, notices, and the bytes view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shardscope.views.objects.panel import ObjectPanel
 
 GAP = 12
 _TYPED = "typed bytes"
-"""Subject of the notice on typed bytes that are not written."""
+"""Subject of the notice about typed bytes that are not written yet."""
 
 
 class EditShell(QObject):

@@ -62,7 +62,7 @@ class ErrorNotices(QObject):
         self._notices.add_notice(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
-        """Offer to open a damaged shard of a data set alone, which shows the rest of it."""
+        """Offer to open a damaged shard of a data set on its own, where its intact parts are shown."""
         shard = self._session.shard
         if not isinstance(shard, DataSet):
             return

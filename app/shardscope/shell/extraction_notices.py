@@ -33,7 +33,7 @@ from shardscope.widgets.plain_text import tip
 
 
 class ExtractionNotices(QObject):
-    """Shows one notice per running extraction; a new one removes the outcome of the last."""
+    """Shows one notice per running extraction; a new one removes the outcome of the previous one."""
 
     def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)

@@ -38,10 +38,10 @@ _CROSS = 12
 _BUTTON = 18
 
 _LEAST = 100
-"""Least width of the bar in pixels."""
+"""Minimum width of the tab bar in pixels."""
 
 _LEAST_TAB = 150
-"""Least width in pixels to which Qt may shrink a tab."""
+"""Minimum width of a tab in pixels."""
 
 
 def titles(documents: Sequence[Document]) -> list[str]:
@@ -280,7 +280,7 @@ class FileTabBar(QToolBar):
 
 
 LONGEST_OPTIONS = 16 * 1024
-"""Most characters of the saved options of one file, as JSON."""
+"""Maximum number of characters of one file's saved options, as JSON."""
 
 MOST_NAMED = 5
 

@@ -1,4 +1,4 @@
-"""Lecture: a full screen for a projector with a drawing, one sentence, and its bytes."""
+"""Lecture: a full-screen view for a projector with a drawing, one sentence, and its bytes."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from shardscope.widgets.plain_text import without_resources
 DARK_ROOM = "dark-room"
 
 BEAT_MILLISECONDS = 2600
-"""Time per sentence when playing at normal speed."""
+"""Milliseconds per sentence at normal playback speed."""
 
 IDLE_MILLISECONDS = 2500
-"""Time without mouse movement after which the cursor is hidden."""
+"""Milliseconds without mouse movement after which the cursor is hidden."""
 
 _LETTERS = 25
-"""Lines of text that would fill the height of the screen; sets the font size."""
+"""Number of text lines that would fill the screen; determines the font size."""
 
 _BYTES = 26
-"""Rows of bytes that would fill the height of the screen; sets their zoom."""
+"""Number of rows of bytes that would fill the screen; determines their zoom."""
 
 _READABLE = 4 / 3
-"""Scale of a drawing that has to be scrolled, relative to the least scale of one that fits."""
+"""Scale of a drawing that must be scrolled, relative to the minimum scale of one that fits."""
 
 _ROWS = 3
 _RING = 0.045
 _LEAST = 15
 _SENTENCE = 0.34
-"""Share of the screen height for the sentence and its choices."""
+"""Fraction of the screen height for the sentence and its choices."""
 
 
 class LectureActions(QObject):

@@ -239,15 +239,15 @@ class Appearance(QObject):
 
 
 LEAST = QSize(640, 420)
-"""Least window size in pixels, limited to the screen."""
+"""Minimum window size in pixels, limited to the screen."""
 
 FRAME = QSize(16, 48)
-"""Assumed size of the window frame in pixels; the real one is only known once it is shown."""
+"""Assumed size of the window frame in pixels; the actual size is known only after the window is shown."""
 
 CENTRE = QSize(300, 120)
-"""Least size of the bytes in pixels."""
+"""Minimum size of the bytes view in pixels."""
 SMALL_NODE = 1_000_000
-"""Largest node, in bytes, that is written on a mouse press: most presses in the tree do not start a drag."""
+"""Maximum size in bytes of a node that is written to a file on mouse press, before a drag starts."""
 
 
 class MainWindow(QMainWindow):
@@ -749,7 +749,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
-        """Ask whether to cancel jobs that write files; closes the window if all of them complete meanwhile."""
+        """Ask whether to cancel jobs that write files; close the window if all of them finish meanwhile."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -875,7 +875,7 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the address field, else the selected object, else ask for a key."""
+        """Look up the key in the address field; else the selected object; else show the key field."""
         if key := self.hex.address.key:
             self.trace_key(key)
         elif self.objects.actions_.trace.isEnabled():

@@ -1,4 +1,4 @@
-"""Opening with a chosen format and options instead of detection."""
+"""Opening of a file with a chosen format and options instead of detection."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class OpenAs(QObject):
             self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
-        """Verify in a job whether a specification given by the user matches the file; show a notice if not."""
+        """Verify in a job that a specification given by the user matches the file; show a notice if not."""
         if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
@@ -224,7 +224,7 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
-    """Return whether the shard was read with parameters of this option, given or inferred."""
+    """Return whether the shard was opened with parameters of this option, given or inferred."""
     return bool(shard.parameters) and _is_spec(option)
 
 
@@ -233,7 +233,7 @@ def _is_spec(option: Option) -> bool:
 
 
 def _evidence(shard: Shard) -> str:
-    """Return evidence and open points of an inferred specification as rich text."""
+    """Return the evidence for an inferred specification, and what is still unknown, as rich text."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]

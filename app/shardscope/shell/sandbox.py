@@ -1,4 +1,4 @@
-"""The sandbox in the window: its banner, its frame and marks, its menus, and the question before it is dropped."""
+"""Sandbox in the window: banner, frame, marks and menus, and the confirmation before changes are discarded."""
 
 from __future__ import annotations
 

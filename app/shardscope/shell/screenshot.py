@@ -27,10 +27,10 @@ LECTURE = "lecture"
 MOST_SECONDS = 120
 
 REST_MILLISECONDS = 300
-"""Time without open jobs before the screenshot is taken."""
+"""Milliseconds without open jobs before the screenshot is taken."""
 
 SHORT_REST = 60
-"""The same before the next key press of a lecture, in milliseconds."""
+"""The same before the next key press of a lecture."""
 
 
 class ScreenshotError(Exception):

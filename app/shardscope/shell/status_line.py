@@ -15,7 +15,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000
-"""Time for which a message replaces the selection."""
+"""Milliseconds for which a message replaces the selection."""
 
 
 class StatusLine(QStatusBar):
@@ -45,7 +45,7 @@ class StatusLine(QStatusBar):
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
-        """Show a message instead of the selection; empty for the selection. 0 milliseconds: until the next message."""
+        """Show a message, or the selection if it is empty; for 0 milliseconds, until the next message."""
         self._over.stop()
         self.note.set_text(text)
         self._pages.setCurrentWidget(self.note if text else self._selection)

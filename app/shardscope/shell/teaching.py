@@ -1,4 +1,4 @@
-"""Entry points of lessons: the menu *Learn*, cards of the welcome page, and the requests of a lesson to the window."""
+"""Lessons in the window: the menu *Learn*, welcome cards, and what a lesson requests from the window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardscope.views.hex.drawing_place import DrawingPlace
 
 PANEL = "lessons"
 COMPARISON = "comparison"
-"""Name by which a lesson opens *Compare formats*."""
+"""Name that a lesson uses to open *Compare formats*."""
 
 
 class Teaching(QObject):

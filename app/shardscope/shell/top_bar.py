@@ -17,7 +17,7 @@ _ICON = 16
 """Size of an icon in pixels at 100 %; not higher than text, so that the bar stays low."""
 
 _SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
-"""Sizes in pixels at which icons are rendered: all zooms and scales up to 2, common ones above."""
+"""Sizes in pixels at which icons are rendered, for the zoom steps and common display scales."""
 
 WITH_WORDS = 940
 """Width in pixels at 100 % from which buttons have text beside their icons."""

@@ -92,7 +92,7 @@ class Settings:
     """Settings of the user, or of the file `path`; `theme` applies to this start only.
 
     Each change is written at once, after reading the file again: another window may have changed it.
-    An invalid file is renamed to `*.invalid`, and all settings are defaults.
+    An invalid file is renamed to `*.invalid`, and all settings get their defaults.
     """
 
     extraction = _Setting(_by_name)
@@ -100,23 +100,23 @@ class Settings:
     reduced_motion = _Setting(_off)
     decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
-    """Factor on the speed at which the steps of lookups are played."""
+    """Playback speed of lookup steps, as a factor."""
     zoom = _Setting(_factor)
-    """Factor: 1 is 100 %."""
+    """Zoom factor of the window; 1 is 100 %."""
     bytes_zoom = _Setting(_factor)
-    """Factor of the bytes, relative to `zoom`."""
+    """Zoom factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
     restores_tabs = _Setting(_off)
-    """Open the `tabs` of the last window at the start."""
+    """Whether the `tabs` of the last window are reopened at the start."""
     tabs = _Setting(_entries)
     connections = _Setting(_by_name)
     """Connection options by bucket or server, without credentials."""
     price = _Setting(_text)
-    """Name of the price list for requests; empty for the default."""
+    """Name of the price list for requests; empty: default."""
     pack_format = _Setting(_text)
     pack_folder = _Setting(_text)
     schematic = _Setting(_off)
-    """Size the sections of the overview by their order of magnitude, not to scale."""
+    """Whether the overview is schematic: sections sized by order of magnitude instead of to scale."""
     fields_shown = _Setting(_on)
     rows_folded = _Setting(_on)
     searches = _Setting(_pairs)

@@ -27,21 +27,21 @@ from shardcore.system import WINDOWS, is_own, user_mark
 from shardscope.startup.settings import settings_file
 
 LONGEST = 64 * 1024
-"""Longest message in bytes."""
+"""Maximum length of a message in bytes."""
 
 MOST = 200
 
 LONGEST_PATH = 4096
-"""Longest path or address in characters."""
+"""Maximum length of a path or address in characters."""
 
 MOST_GUESTS = 8
-"""Most connections at the same time."""
+"""Maximum number of simultaneous connections."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""Timeout for connecting, and for a connection that sends no message."""
+"""Timeout in milliseconds for connecting, and for a connection that sends no message."""
 
 ANSWER_MILLISECONDS = 10_000
-"""Timeout for the answer; long, since a window that is opening a file is busy."""
+"""Timeout in milliseconds for the response; long, since a window that is opening a file is busy."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -164,7 +164,7 @@ def hand_over(name: str, message: bytes) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether this user owns the socket: others could create one with this name."""
+    """Return whether this user owns the socket: another user could create one with this name."""
     if WINDOWS:
         return True
     path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
@@ -252,7 +252,7 @@ class SingleWindow(QObject):
 
 
 def start_lock(name: str) -> QLockFile:
-    """Return the lock that a start holds while it looks for a running window, until it listens itself."""
+    """Return the lock that a starting program holds until it has passed on its files or listens itself."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 MOST_ROUNDS = 3
-"""Maximum number of layout passes; a pass that keeps the room ends earlier."""
+"""Maximum number of layout passes; fewer if the available width does not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidth:
-    """Pixels that one column wants, and its minimum; both are equal for numbers, which are never cut."""
+    """Preferred and minimum width of a column in pixels; equal for numbers, which are never cut."""
 
     wanted: int
     least: int
@@ -21,7 +21,7 @@ class ColumnWidth:
 def share_width(
     columns: Sequence[ColumnWidth], stretched: int, room: int, by_hand: Mapping[int, int] = MappingProxyType({})
 ) -> list[int]:
-    """Return the width of each column in pixels; their sum exceeds `room` if the minimums do.
+    """Return the width of each column in pixels; their sum exceeds `room` if the minimum widths do.
 
     Column `stretched` takes the remaining width. `by_hand` are widths set by the user, by column index.
     """

@@ -1,4 +1,4 @@
-"""Table model of the objects: pages of rows read in jobs; sorting and filtering as a NumPy array of rows."""
+"""Table model of the objects: jobs read pages of rows; order and filter are a NumPy array of row numbers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32
-"""Rows loaded by one job; small, since a remote size may cost one request per row."""
+"""Number of rows loaded by one job; small, since the size of a remote row may cost a request."""
 
 PAGES = 512
-"""Pages cached."""
+"""Maximum number of cached pages."""
 
 MAX_WAITING = 6
 """Maximum number of pending pages; older ones are cancelled, since they left the screen."""
 
 MANY_PLACES = 200_000
-"""Rows above which `place_of` is too slow for the GUI thread."""
+"""Number of rows above which `place_of` is too slow for the GUI thread."""
 
 ROW_ROLE = int(Qt.ItemDataRole.UserRole)
-"""The row in `Shard.objects`."""
+"""Item role of the row number in `Shard.objects`."""
 
 KEY_ROLE = ROW_ROLE + 1
-"""Key as text, or None."""
+"""Item role of the key as text, or None."""
 
 STATE_ROLE = ROW_ROLE + 2
-"""The `State`, or None while it is unknown."""
+"""Item role of the `State`; None while it is unknown."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -322,7 +322,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
-        """Return the size of a row of the block divided by `largest`; 0 while either is unknown."""
+        """Return the size of a row as a fraction of `largest`; 0 while either is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

@@ -121,7 +121,7 @@ class ChoiceField(OptionField):
 
 
 class JsonField(OptionField):
-    """Editor for JSON; if `shown` (the value that the file was read with) is unchanged, `value` returns `given`."""
+    """Editor for JSON; `value` returns `given` while the text is `shown`, the value with which the file was read."""
 
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)
@@ -219,7 +219,7 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
 
 
 def json_problem(text: str) -> str:
-    """Return why a text is not a JSON object, with the location; empty for an object or no text."""
+    """Return why a text is not a JSON object, with the location; empty if it is one, or if there is no text."""
     if not text.strip():
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Saving a widget as a picture: vector graphics (SVG) or pixels (PNG)."""
+"""Saving a widget as a picture: SVG (vector graphics) or PNG (pixels)."""
 
 from __future__ import annotations
 

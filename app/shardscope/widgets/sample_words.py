@@ -1,4 +1,4 @@
-"""Display name of a sample file."""
+"""Display names of the samples."""
 
 from __future__ import annotations
 

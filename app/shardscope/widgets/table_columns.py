@@ -1,4 +1,4 @@
-"""Column widths of a table in a dock: as wide as the texts; a narrow table scrolls."""
+"""Column widths of a table in a dock, from its texts; a narrow table scrolls."""
 
 from __future__ import annotations
 

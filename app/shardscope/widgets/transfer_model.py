@@ -13,7 +13,7 @@ from shardscope.widgets.table_model import Index, TableModel
 _TIME = 3
 
 MAX_KEPT = 200
-"""Ended jobs kept in the list."""
+"""Maximum number of ended jobs kept in the list."""
 
 
 class TransferModel(TableModel):

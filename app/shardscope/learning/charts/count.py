@@ -1,4 +1,4 @@
-"""Counting for the charts, in jobs; expensive reads only after consent. No Qt."""
+"""Counts for the charts, made in jobs; expensive reads need consent. No Qt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardcore.teaching.charts.charts import (
 from shardscope.session.fetch_cost import whole
 
 CHEAP = 64 << 20
-"""Bytes of a local file that are read for a chart without consent."""
+"""Maximum number of bytes of a local file that a chart reads without consent."""
 
 
 class ChartKind(Enum):
@@ -32,7 +32,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Result of counting; `cost` is the number of bytes to read for it, where consent is missing."""
+    """Counts for a chart; if consent is missing, `cost` is the number of bytes that counting would read."""
 
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
@@ -47,7 +47,7 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """Words for bins, and what a click does: filter, row or bytes."""
+    """Text of some bins, and the target of a click on them: a filter, a row or bytes."""
 
     words: str
     filter: str = ""

@@ -1,4 +1,4 @@
-"""The charts of the open file: counted in jobs when they are shown, and kept until another file is open."""
+"""Charts of the open file: counted in jobs when they are shown, and kept until another file is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chart drawn by pyqtgraph: bars, the ideal as a line, axes with units; bins are chosen by mouse and keys.
+"""Chart drawn by pyqtgraph: bars, expected numbers as a line, axes with units; bins are chosen by mouse and keys.
 
 The only module that imports pyqtgraph.
 """
@@ -24,7 +24,7 @@ from shardscope.widgets.fonts import SMALL, sized
 TICK_SPACE = 62
 
 DRAG = 4
-"""Pixels that a press moves before it is a drag."""
+"""Distance in pixels that the pressed pointer moves before it is a drag."""
 
 
 
@@ -32,7 +32,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
-    """Return positions on the axis; sizes by their logarithm to base 2, 0 at -1."""
+    """Return positions on the axis: the base-2 logarithm for sizes (-1 for size 0), else the value."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -46,7 +46,7 @@ def size_words(size: float) -> str:
 
 
 def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return positions and texts of ticks, at most about `most`."""
+    """Return positions and labels of about `most` ticks between `low` and `high`."""
     if high <= low or most < 1:
         return []
     if scale is AxisScale.SIZES:
@@ -228,7 +228,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
-        """Return the bin at a place of the widget, clamped to the first and last one."""
+        """Return the bin at a point of the widget; points outside give the first or last bin."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)

@@ -1,4 +1,4 @@
-"""Strips side by side, to one scale: the same objects in each format."""
+"""Strips of the same objects in each format, one above the other and to one scale."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Strips(WithTips):
 
     @property
     def scale(self) -> float:
-        """Pixels per byte: the largest format ends at the edge."""
+        """Pixels per byte; the largest format fills the width."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 

@@ -1,4 +1,4 @@
-"""Timeline of one cold lookup in each format: a lane per format, a bar per round trip."""
+"""Timeline of one lookup in each format on a cold start: a row per format, a bar per round trip."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _WIDTHS = (15, 15, 24, 42)
 """Width of the columns in digits; the last one fills the rest, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
 _LINES, _PADDING = 3, 4
-"""Lines of a cell, and pixels above and below them."""
+"""Maximum lines of a cell, and its padding in pixels."""
 
 _MEANINGS = (
     "The format.",

@@ -1,4 +1,4 @@
-"""Controls of a drawing: a slider, a switch, a choice or a text each, and *Reset*."""
+"""Controls of a drawing: sliders, switches, choices and texts, and *Reset*."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _MOST = 2**31 - 1
 
 class Controls(QWidget):
     changed = Signal(str, object)
-    """Carries a control and its new value."""
+    """Carries a control of the drawing and its new value."""
     reset_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -79,7 +79,7 @@ def ask_save(
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """Return the numbers of the items at the spans, of those the ones of the most similar size."""
+    """Return the indices of the items that show the spans; of several, those of the most similar size."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}
@@ -98,7 +98,7 @@ def _overlap(a: Span, b: Span) -> bool:
 
 class DrawingPanel(QWidget):
     item_chosen = Signal(object)
-    """The `Item` that was clicked, or chosen by the keyboard."""
+    """Carries the `Item` that was clicked or chosen by keyboard."""
     bytes_wanted = Signal()
     drawn = Signal()
     sketch_chosen = Signal(str)

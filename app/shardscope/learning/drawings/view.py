@@ -50,7 +50,7 @@ from shardscope.widgets.fonts import ZOOMS
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0
-"""Weight of the distance aside when the arrow keys look for the next item."""
+"""Weight of the sideways distance when an arrow key searches for the next item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def spoken(picture: Picture, stop: Stop) -> str:
 _LIT = 0.20
 _HOVER = 0.12
 _MOST_PIXELS = 24_000_000
-"""Limit of a cached picture; a larger one is painted each time."""
+"""Maximum number of pixels of a cached picture; a larger one is painted each time."""
 
 
 class _Page(QGraphicsItem):
@@ -167,7 +167,7 @@ class HighlightLayer(_Page):
         self._stage: int | None = None
 
     def reach(self, stage: int | None, share: float) -> None:
-        """Show the stages up to one; None shows all."""
+        """Show highlights up to a stage only; None for all stages."""
         self._stage = stage
         self.paper.reach(stage, share)
         self.update()
@@ -227,7 +227,7 @@ _PAGES = (
     *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
     *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
 )
-"""Widths and columns that are tried to fit a drawing into its view."""
+"""Page widths in pixels, with numbers of columns, that are tried to fit a drawing into its view."""
 _REACH = 4.0
 
 
@@ -250,11 +250,11 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 class DrawingView(QGraphicsView):
     pointed = Signal(int)
-    """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
+    """Carries the item under the pointer or with the keyboard focus; `NO_ITEM` for none."""
     chosen = Signal(int)
     activated = Signal(int)
     dragged = Signal(str, int)
-    """Carries a control, and the units by which its handle was moved since the drag began."""
+    """Carries a control, and how far its handle was dragged, in units of its value."""
     drag_began = Signal(str)
     menu_wanted = Signal(object)
 

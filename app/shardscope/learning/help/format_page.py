@@ -1,4 +1,4 @@
-"""Page of the format beside the file, with links in both directions: from a row to its bytes and back."""
+"""Page of the format beside the file; its rows link to their bytes, and selected bytes to their row."""
 
 from __future__ import annotations
 

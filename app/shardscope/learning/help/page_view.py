@@ -1,4 +1,4 @@
-"""View of a page: Markdown with tables in the colours of the theme. No resource is loaded."""
+"""View of a Markdown page with tables in the colours of the theme. No resource is loaded."""
 
 from __future__ import annotations
 

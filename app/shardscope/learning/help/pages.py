@@ -1,6 +1,6 @@
 """Pages of `docs/`, prepared for reading beside a file: rows of fields, and words of the glossary.
 
-A row of a page and a node of the tree belong together when they have the same sentence: both come from one field.
+A row of a page belongs to a node of the tree if both have the same description: both come from one field.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GLOSSARY = "glossary"
 BEST_FIT = 4
 
 MOST_NODES = 4000
-"""Nodes that are searched for a field."""
+"""Maximum number of nodes searched for a field."""
 
 _MOST_CHILDREN = 24
 
@@ -28,7 +28,7 @@ _ROW = re.compile(
     r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
 )
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
-"""Code and links: no links to the glossary inside."""
+"""Matches code and links, in which no words are linked to the glossary."""
 
 
 @dataclass(frozen=True, slots=True)

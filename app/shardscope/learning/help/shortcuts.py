@@ -1,4 +1,4 @@
-"""Dialog of shortcuts, read from the actions of the window when it opens."""
+"""Dialog of keyboard shortcuts, collected from the actions of the window when it opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of lessons: notes for instructors, exported pages, and links to files beside a lesson; all in jobs."""
+"""Files of lessons, accessed in jobs: instructor notes, exported pages, and links to files beside a lesson."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _picture(path: Path) -> QImage:
     """Decode a picture beside a lesson.
 
     Raises:
-        UsageError: Over 4 MiB, an SVG that refers to other files, or no picture.
+        UsageError: It has over 4 MiB, is an SVG that refers to other files, or is not a picture.
     """
     if path.stat().st_size > _MOST_PICTURE:
         raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")

@@ -130,7 +130,7 @@ class LessonCard(QWidget):
         column.addLayout(row)
 
     def set_title(self, *, own_group: bool) -> None:
-        """Write the title, with the format unless the heading of the group names it."""
+        """Set the title, prefixed with the format unless the heading of the group names it."""
         # The heading of its own group names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
         self.title.set_text(f"{about}{self.lesson.title}")

@@ -1,4 +1,4 @@
-"""Panel of lessons: the list, or the current lesson."""
+"""Panel of lessons: the list, or the lesson in progress."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOW = 260
 
 class LessonPanel(QWidget):
     begun = Signal()
-    """A lesson of the list starts or continues."""
+    """A lesson was started or continued from the list."""
     reload_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:

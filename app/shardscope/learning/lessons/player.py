@@ -1,4 +1,4 @@
-"""Player of a lesson: opens its files, shows its steps, and judges answers."""
+"""Player of a lesson: opens its files, shows its steps, and checks answers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from shardscope.startup.settings import Settings
 class LessonPlayer(QObject):
     """State of the current lesson.
 
-    `astray` is the name of another file that the user opened meanwhile; `trouble` is why a step cannot be shown.
+    `astray` names another file that the user opened meanwhile; `trouble` is the reason why a step is not shown.
     """
 
     changed = Signal()
     """The step, its file, or its verdict changed."""
     wanted = Signal(object)
-    """Carries a `StepTarget` to show: a drawing or a panel; a drawing without a name hides the drawings."""
+    """Carries a `StepTarget` to show: a panel or a drawing; an unnamed drawing hides the drawings."""
     began = Signal()
-    """A lesson starts, with none before it."""
+    """A lesson starts while no other was open."""
     left = Signal()
     finished = Signal()
 
@@ -72,7 +72,7 @@ class LessonPlayer(QObject):
     # --- going ---
 
     def start(self, lesson: Lesson, *, step: int = 0, trying: bool = False) -> None:
-        """Start a lesson; `trying` reloads it when its text changes, and keeps no progress."""
+        """Start a lesson; `trying` reloads it whenever its text changes, and saves no progress."""
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
@@ -84,7 +84,7 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Replace the text of a lesson that is tried; fresh files whose line is the same are kept."""
+        """Reload the text of a lesson in preview; generated files whose line is unchanged are kept."""
         before = self.lesson
         if before is None or not self.trying:
             return
@@ -137,7 +137,7 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
-        """Return the request that opens what was open before the lesson; None where nothing has to change."""
+        """Return the request that reopens the file shown before the lesson; None if nothing has to be reopened."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or (now.sandbox and not is_fresh(now.uri)):
             return None
@@ -242,7 +242,7 @@ class LessonPlayer(QObject):
 
 
     shown_answer = Signal(object)
-    """Carries the right `Given`, after *Show me*."""
+    """Carries the correct answer as `Given`, after *Show me*."""
 
     def choose(self, given: Given) -> None:
         if not self.solved:
@@ -275,11 +275,11 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
-        """Return the number of the step whose fresh file is open at a step; None for the sample."""
+        """Return the index of the step that generated the file used at step `number`; None if that is the sample."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
-        """Return the path of the file of a step; None where it has to be packed first."""
+        """Return the path of the file of a step; None if the file must be generated first."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
         return self._sample(lesson) if lesson.sample else self._session.request.uri
@@ -289,11 +289,11 @@ class LessonPlayer(QObject):
 
     @property
     def can_repeat(self) -> bool:
-        """True at the last step if it asks about a fresh file."""
+        """True at the last step if its question is about a generated file."""
         return self.lesson is not None and self.last and self._fresh_at(self.lesson, self.number) is not None
 
     def another_file(self) -> None:
-        """Pack another file, and go to the first step that asks about it."""
+        """Generate another file, and go to the first step that asks about it."""
         if self.lesson is None or not self.can_repeat:
             return
         at = self._fresh_at(self.lesson, self.number)
@@ -372,7 +372,7 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
-        """Fill in a step in a job; `again`: the same file was opened with other bytes, and the selection stays."""
+        """Prepare a step in a job; `again`: its file was reopened with other bytes, and the selection is kept."""
         uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
         known = self._keys.get(uri, "")
         if not known and fresh is None:

@@ -15,7 +15,7 @@ from shardscope.widgets.plain_text import without_resources
 _LEAST = 60
 
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
-"""Operator between two names of one or two letters: no line break there."""
+"""Matches an operator between two short names, around which no line may break."""
 
 _LINK = re.compile(r"(?<!\\)\]\(")
 _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -36,7 +36,7 @@ class Prose(QLabel):
         self._apply_style()
 
     def set_text(self, text: str) -> None:
-        """Show Markdown, hidden where it is empty; no resource is loaded."""
+        """Show Markdown; an empty text hides the label. No resource is loaded."""
         text = without_resources(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction

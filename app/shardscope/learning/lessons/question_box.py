@@ -29,7 +29,7 @@ from shardscope.widgets.elided import Elided
 class QuestionBox(QWidget):
     given = Signal(object)
     picked = Signal(object)
-    """A choice was selected; *Check* judges it."""
+    """Carries the selected choice; *Check* judges it."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -93,7 +93,7 @@ class QuestionBox(QWidget):
         self.show_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
-        """Show the selected answer; it is judged by *Check* only."""
+        """Show the selected answer; only *Check* judges it."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""

@@ -1,4 +1,4 @@
-"""Panel of the sandbox: bits of the selected byte, cuts, and the report."""
+"""Panel of the sandbox: bits of the selected byte, buttons that cut bytes, and the report."""
 
 from __future__ import annotations
 

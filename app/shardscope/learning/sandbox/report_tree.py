@@ -21,7 +21,7 @@ from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets.plain_text import tip
 
 MOST_LINES = 200
-"""Objects, and findings per check, that are listed; the rest is counted."""
+"""Maximum number of listed objects, and of findings per check; the rest is counted."""
 
 _PLACE = int(Qt.ItemDataRole.UserRole)
 _KEY = _PLACE + 1

@@ -30,10 +30,10 @@ from shardscope.session.sandbox_changes import SandboxChanges
 from shardscope.session.session import OpenFailure, Session
 
 _KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
-"""Attributes stored per document."""
+"""Names of the attributes that are stored per document."""
 
 SOON_MILLISECONDS = 300
-"""Pause in typing after which the file is opened with the typed bytes."""
+"""Pause in typing, in milliseconds, after which the file is reopened with the typed bytes."""
 
 
 class Sandbox(QObject):
@@ -42,9 +42,9 @@ class Sandbox(QObject):
     compared = Signal()
     """`impact` or `error` changed."""
     reopening = Signal()
-    """The changed bytes are about to be opened."""
+    """The changed bytes are going to be opened."""
     reopened = Signal()
-    """The changed bytes are open, and all panels show them."""
+    """The changed bytes were opened, and all panels show them."""
     saved = Signal(object)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -105,7 +105,7 @@ class Sandbox(QObject):
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Overwriting changes that are not open yet; empty after a cut, as offsets differ then."""
+        """Overwritten bytes that the open file does not contain yet; empty after a cut, since offsets differ then."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -178,7 +178,7 @@ class Sandbox(QObject):
             self._add(Change.overwrite(place.start, data))
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes as one step; the file is opened again after `SOON_MILLISECONDS` without typing."""
+        """Overwrite bytes as one step; the file is reopened after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()
@@ -338,7 +338,7 @@ class Sandbox(QObject):
             job.cancel()
 
     def _compare(self) -> None:
-        """Compare with the objects on disk, which are read first, after consent where that costs much."""
+        """Compare with the objects on disk; reads them first, with consent if many bytes must be fetched."""
         self.impact, self.error = None, ""
         self.compared.emit()
         if self._was is None:

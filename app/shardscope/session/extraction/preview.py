@@ -20,13 +20,13 @@ from shardscope.session.extraction.request import ExtractionPreview, ExtractionR
 EXAMPLES = 3
 
 FEW = 10_000
-"""Most rows for which unknown sizes are read."""
+"""Maximum number of rows for which unknown sizes are read."""
 
 MOST_KEPT = 1 << 22
-"""Most rows that a preview keeps, so that writing does not look them up again."""
+"""Maximum number of rows kept by a preview; otherwise, writing looks them up again."""
 
 LOOKED_INTO = 1 << 26
-"""Largest object, in bytes, that is read to find the extension of an example."""
+"""Maximum size in bytes of an object that is read to find the extension of its file name."""
 
 _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
@@ -69,7 +69,7 @@ def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progre
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum; invalid sizes of damaged files may exceed 64 bits and are added as floats."""
+    """Return the sum; values that exceed 64 bits in damaged files are added as floats."""
     large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 

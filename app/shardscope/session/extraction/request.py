@@ -27,7 +27,7 @@ class ExtractionPreview:
     Attributes:
         unknown: Objects whose size is unknown before reading.
         deleted: Tombstoned objects among the rows, which are only read on request.
-        rows: Rows to write, in pieces; None for a view, or if there are more than `MOST_KEPT`.
+        rows: Rows to write, in pieces; None for the complete content, or if there are more than `MOST_KEPT`.
     """
 
     objects: int = 0

@@ -16,7 +16,7 @@ from shardscope.session.extraction.preview import preview_extraction
 from shardscope.session.extraction.request import ExtractionRequest
 
 MAX_LISTED = 1000
-"""Failures kept with their reasons; further ones are only counted."""
+"""Maximum number of failures kept with their reasons; others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)

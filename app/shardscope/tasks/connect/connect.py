@@ -1,4 +1,4 @@
-"""Opening of remote addresses, with saved connection options and retries with others."""
+"""Opening of remote addresses with saved connection options, and retries with other options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardscope.tasks.connect.dialog import AddressDialog
 
 
 class ConnectTask(QObject):
-    """Shows the address dialog; saves the connection options of opened addresses without credentials."""
+    """Shows the address dialog; saves connection options of opened addresses, without credentials."""
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)

@@ -39,7 +39,7 @@ from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
-"""Names of a listing that are shown as examples."""
+"""Maximum number of names of a listing that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PermissionTest:
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[PermissionTest]:
-    """Test reading, range requests and listing; a failure to open is the only result. Call it in a job."""
+    """Test reading, range requests and listing; if opening fails, that is the only result. Call it in a job."""
     request_log, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, request_log, marks=folder_marks())
@@ -233,7 +233,7 @@ class AddressDialog(QDialog):
 
     @property
     def uri(self) -> str:
-        """Address with its hidden signature; for a Neuroglancer link the address of the chosen layer."""
+        """Address including the signature that the field hides; for a Neuroglancer link, that of the chosen layer."""
         return self.layer.currentData() if self.layer.count() else self._typed
 
     @property
@@ -265,7 +265,7 @@ class AddressDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Request from the fields; connection options only for addresses in a store."""
+        """Request built from the fields; web servers get no connection options."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
@@ -331,7 +331,7 @@ class AddressDialog(QDialog):
         return [usual, *used, *known]
 
     def _fill_way(self, parsed: Address | None) -> None:
-        """Fill in the saved options of the bucket, or those of the last bucket, until the user chooses others."""
+        """Fill in the options saved for the bucket, else those of the last bucket, unless the user chose others."""
         written = self.uri.partition(":")[0].lower()
         place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
         if parsed is None or place == self._filled_for:

@@ -20,7 +20,7 @@ from shardscope.widgets.plain_text import plain_label
 
 
 class LoginChoice(QWidget):
-    """Radio buttons for the login, with the fields of the chosen one. The secret key is never stored."""
+    """Radio buttons for the kind of login, with its input fields. The secret key is never stored."""
 
     changed = Signal()
 

@@ -1,4 +1,4 @@
-"""Actions that change the open file, and the status sign of the permission."""
+"""Actions that change the open file, and the status label of the permission."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class EditActions(QObject):
 
 
 class EditChip(QToolButton):
-    """Status sign that toggles the permission to edit; in a sandbox, a click emits `sandbox_wanted`."""
+    """Status label; a click toggles the permission to edit, or emits `sandbox_wanted` in a sandbox."""
 
     sandbox_wanted = Signal()
 

@@ -41,9 +41,9 @@ from shardscope.widgets.tick_box import TickBox
 Roles = Qt.ItemDataRole
 
 SHORT, NARROW = 6, 3
-"""Old and new bytes shown per row, in a wide and in a narrow dialog."""
+"""Number of old and new bytes shown per row, in a wide and in a narrow dialog."""
 LONG = 64
-"""Old and new bytes in the tooltip."""
+"""Number of old and new bytes shown in the tooltip."""
 
 
 class ChangeModel(TableModel):
@@ -91,13 +91,13 @@ TYPING_MILLISECONDS = 250
 NARROW_SHEET = 540
 """Width in pixels at 100 % below which rows show fewer bytes."""
 LEAST = 400
-"""Least width in pixels in which a row can be read."""
+"""Minimum width of the table in pixels."""
 
 
 class EditDialog(QDialog):
     """Preview and confirmation of an edit.
 
-    - `asked()`: the input has changed, compute the changes again
+    - `asked()`: the input changed, so the changes must be computed again
     - `side_chosen(new)`: show the new or the old bytes
     - `wanted(keep)`: run the edit; `keep` writes an undo file
     """

@@ -1,4 +1,4 @@
-"""Edits of the open file: dialog, job, result."""
+"""Edits of the open file: dialog, job and outcome."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Show the dialog that writes typed bytes; checksums in the file are not updated."""
+        """Show the dialog that writes typed bytes; checksums are not updated."""
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
         sheet = self._sheet(
@@ -246,7 +246,7 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Undo the last edit in a job and reopen the file; finishes an interrupted edit without old bytes instead."""
+        """Undo the last edit in a job and reopen the file; an interrupted edit without undo file is finished."""
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what = f"finish {journal.what}"

@@ -1,4 +1,4 @@
-"""Permitted edits of the open file, or the reason why there are none. No Qt here; accesses the disk."""
+"""Edits that the open file permits, or the reason why it permits none; accesses the disk. No Qt here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def edit_permission(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Edit
 
 
 def interrupted_journal(path: Path) -> Journal | None:
-    """Return the journal of an interrupted edit; None if there is none or it is invalid."""
+    """Return the journal of an interrupted edit; None if it is missing or invalid."""
     try:
         return interrupted_edit(path)
     except ShardError:

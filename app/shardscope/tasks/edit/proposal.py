@@ -27,24 +27,24 @@ from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
 SHOWN = 64
-"""Most old and new bytes per row."""
+"""Maximum number of old and new bytes per row."""
 
 KEPT = 1 << 20
-"""Most streamed new bytes that are kept for the preview, over all changes."""
+"""Maximum number of new bytes kept for the preview of all changes, if they are computed piece by piece."""
 
 MOST_LINES = 2_000
-"""Most lines that are compared one by one; of more, only the range that differs is shown."""
+"""Maximum number of lines compared individually; for more, one range that differs is shown."""
 
 WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
-"""Verb for typed bytes; formats do not declare it."""
+"""Verb that writes typed bytes; formats do not declare it."""
 
 Make = Callable[[bool, Progress], None]
-"""Function that runs an edit: whether to keep the old bytes, and progress."""
+"""Function that runs an edit; its arguments are whether to keep the old bytes, and progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """Requested edit; `now` is ISO 8601 in UTC, and `back` reverts the verb."""
+    """Requested edit; `now` is the time in ISO 8601 in UTC, `back` reverts the verb."""
 
     verb: Verb
     keys: Sequence[str] = ()
@@ -112,7 +112,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Compute an edit; a local file is locked meanwhile, so that no half-done edit of another process is read."""
+    """Compute an edit; a local file is locked meanwhile, against edits by other processes."""
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = compute_edit(
             asked.verb,
@@ -156,7 +156,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Undo the last edit; finish an interrupted one without old bytes. Cannot be cancelled."""
+    """Undo the last edit, or finish an interrupted one that has no undo file. Cannot be cancelled."""
     with stopped_by(_ignore_cancel), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
@@ -166,7 +166,7 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Run an edit; one without undo file cannot be cancelled."""
+    """Run an edit; it can be cancelled only if it has an undo file."""
     if not keep:
         with stopped_by(_ignore_cancel):
             apply(edit, journal=False, progress=_uncancellable(progress))
@@ -272,7 +272,7 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
 
 
 def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield `SequenceMatcher` opcodes; skips equal lines at both ends, and compares at most `MOST_LINES`."""
+    """Yield `SequenceMatcher` opcodes for at most `MOST_LINES` lines; equal lines at both ends are skipped."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     most = min(len(old), len(new)) - first
     ends = zip(reversed(old), reversed(new), strict=False)

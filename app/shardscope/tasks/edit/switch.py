@@ -1,4 +1,4 @@
-"""Permission to change the open file; off whenever a file is opened."""
+"""Switch that permits editing the open file; every opening turns it off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Permission to change the open file; `edit_permission` has the possible edits, looked up by a job.
+    """Permission to change the open file; a job fills `edit_permission` with the possible edits.
 
     `interrupted(path, journal)` reports an interrupted edit of a file that was opened or could not be opened.
     """
@@ -95,7 +95,7 @@ class EditSwitch(QObject):
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
-        """Drop the permission, and look for an interrupted edit: it may be why the file cannot be opened."""
+        """Withdraw the permission, and look for an interrupted edit that may be why the file cannot be opened."""
         self._stays = False
         uri = failure.request.uri
 

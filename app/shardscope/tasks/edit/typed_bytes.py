@@ -18,15 +18,15 @@ from shardscope.session.session import Session
 from shardscope.tasks.edit.switch import EditSwitch
 
 SOON_MILLISECONDS = 300
-"""Pause in typing after which the views read the typed bytes."""
+"""Pause in typing, in milliseconds, after which the views read the typed bytes."""
 
 
 class TypedBytes(QObject):
-    """Typed bytes in memory, until they are written or discarded; the next change to redo is last in `undone`."""
+    """Typed bytes in memory, until they are written or discarded; the last of `undone` is the next to redo."""
 
     changed = Signal()
     place_wanted = Signal(object)
-    """Carries the offset of what was undone or redone."""
+    """Carries the offset of the change that was undone or redone."""
 
     def __init__(self, session: Session, switch: EditSwitch, parent: QObject | None = None) -> None:
         super().__init__(parent)

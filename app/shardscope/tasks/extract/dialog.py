@@ -1,4 +1,4 @@
-"""Dialog that extracts objects; shows number, size and names of the files beforehand."""
+"""Dialog that extracts objects; previews number, size and names of the files."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class ExtractDialog(QDialog):
 
     @property
     def asks(self) -> bool:
-        """True if existing files must be looked up before writing."""
+        """True if the dialog must check for existing files before writing."""
         return self._answer is None and self.choices.conflict == ASK
 
     # --- what it is reported ---

@@ -1,4 +1,4 @@
-"""Extraction of objects: dialog, job, result."""
+"""Dialog and jobs for the extraction of objects, with resuming."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Result:
 
     @property
     def rest(self) -> ExtractionRequest:
-        """Request for the objects that were not written; through another opening after a lost connection."""
+        """Request for the objects that were not written; reopens the shard if the connection was lost."""
         if self.found.stopped or self.found.cancelled:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
@@ -131,7 +131,7 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Continue an interrupted extraction, once; existing files are skipped."""
+        """Continue an interrupted extraction once; existing files are skipped."""
         job.resume, job.note = None, self.tr("resumed")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
@@ -210,7 +210,7 @@ def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
 
 
 class _Open:
-    """True while a dialog is open; `counted` is its last request with a preview."""
+    """True while a dialog is open; `counted` is the last request whose preview was computed."""
 
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True

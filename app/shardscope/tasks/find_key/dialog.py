@@ -1,4 +1,4 @@
-"""Dialog that finds the files of a folder that contain a key."""
+"""Dialog that finds the files of a folder in which a key is stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from shardscope.widgets.table_columns import ColumnRule
 from shardscope.widgets.table_model import TableModel
 
 MOST_HITS = 10_000
-"""Most files that are listed."""
+"""Maximum number of files listed."""
 
 
 class KeyHitModel(TableModel):

@@ -18,7 +18,7 @@ MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
 
 REPORT_EVERY = 256
-"""Lines of a manifest between two progress reports."""
+"""Number of manifest lines between two progress reports."""
 
 
 class InputKind(Enum):
@@ -67,7 +67,7 @@ class InputCount:
 
     @property
     def manifests(self) -> tuple[str, ...]:
-        """Manifests; only one can be packed."""
+        """Inputs that are manifests; more than one is an error."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
@@ -132,7 +132,7 @@ def _is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:
-    """Return a file as manifest; None if its beginning is not that of a manifest."""
+    """Return a file as a manifest; None if it does not begin like one."""
     objects = size = 0
     try:
         manifest = ManifestReader(path, (), "")

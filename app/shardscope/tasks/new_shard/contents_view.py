@@ -1,4 +1,4 @@
-"""List of the inputs of a new shard, filled by drop or dialog."""
+"""List of the inputs of a new shard, filled by drag and drop or a dialog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields for the options of writing, with help and errors below each."""
+"""Fields for the options of a writer, with help and errors below each."""
 
 from __future__ import annotations
 

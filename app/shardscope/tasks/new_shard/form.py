@@ -142,7 +142,7 @@ class Start:
 
 
 class PackForm(QWidget):
-    """Form for all values of a new shard; `FormJobs` delivers counts, target and plan to it."""
+    """Form for all options of a new shard; `FormJobs` supplies counts, target and plan."""
 
     contents_changed = Signal()
     changed = Signal()
@@ -323,7 +323,7 @@ class PackForm(QWidget):
         self.refresh()
 
     def show_refused(self, why: str, option: str, *, final: bool) -> None:
-        """Show why there is no plan, with the invalid option; `final`: writing would certainly fail."""
+        """Show why there is no plan, beside the invalid `option` if given; `final`: writing would certainly fail."""
         if not (option and self.options.reject(option, why)):
             self._refused, self._final = why, final
         self.plan.show_none(self.tr("No plan: see the message below"))

@@ -22,12 +22,12 @@ T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
 
 SOON_MILLISECONDS = 250
-"""Pause in changes after which the plan is computed."""
+"""Pause in changes, in milliseconds, after which the plan is computed."""
 
 LOOK_MILLISECONDS = 100
 
 AUTO_EXACT = 16 << 20
-"""Largest content, in bytes, that is read without a request to compute an exact plan."""
+"""Maximum size in bytes of contents that are read automatically, to compute an exact plan."""
 
 
 class FormJobs(QObject):
@@ -162,7 +162,7 @@ def _planning_text(job: Job) -> str:
 
 
 def _alike(one: NewShardJob, other: NewShardJob) -> bool:
-    """Return whether two jobs have the same plan, apart from the target name."""
+    """Return whether two jobs have the same plan; the name of the target may differ."""
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):

@@ -1,4 +1,4 @@
-"""Dialog and job for new shards, and their opening afterwards."""
+"""Dialog and job that create shards and open them afterwards."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class NewShardDialog(QDialog):
         self.writing.hide_button.setFocus()
 
     def show_written(self, packed: Packed, name: str, *, stay: bool) -> None:
-        """Show the result, or close the dialog if there is nothing to read (`stay` False)."""
+        """Show the result; without `stay`, close the dialog, since there is nothing to read."""
         if not stay:
             self.accept()
             return
@@ -92,7 +92,7 @@ class NewShardDialog(QDialog):
         return self.pages.currentWidget() is self.outcome
 
     def leave_form(self) -> None:
-        """Close the dialog if it shows the form, because its shard was closed; writing continues."""
+        """Close the dialog while it shows the form, because its shard was closed; a running job continues."""
         if self.pages.currentIndex() == 0:
             self.reject()
 
@@ -254,7 +254,7 @@ class NewShards(QObject):
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """Return the format for opening the result; None if it is detected from the bytes."""
+    """Return the format with which to open the result; None to detect it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 

@@ -1,4 +1,4 @@
-"""View of a plan: size, contents and positions of everything, before a byte is written."""
+"""View of a plan: size, contents and offsets of the planned files."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from shardscope.widgets.strip_paint import paint_swatch
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
-"""Width of a column in digits: for a number, and for counts by kind."""
+"""Column widths in digits: of a number, and of counts by kind."""
 
 _MOST_SHARE = 10
-"""Largest overhead shown as a percentage, as a multiple of the content."""
+"""Maximum ratio of overhead to content that is shown as a percentage."""
 
 _ROWS = 8
 

@@ -20,13 +20,13 @@ from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
 MAX_FILES = 1_000
-"""Most files for which objects are counted by kind."""
+"""Maximum number of files whose objects are counted by kind."""
 
 REPORT = ".report.json"
 
 _WRITING = 800
 _WHOLE = 1_000
-"""Progress units of the job: `_WRITING` for writing, the rest for verifying."""
+"""Total progress of the job: the first `_WRITING` units are for writing, the others for verifying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class NewShardTarget:
 
     @property
     def out(self) -> str:
-        """Target for the library: folders end with a separator."""
+        """Target as the library expects it: folders end with a separator."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
@@ -65,7 +65,7 @@ class Planned:
 
 
 class Refused(Exception):
-    """The plan failed; `option` is the option with the invalid value, or empty."""
+    """Raised if there is no plan; `option` is the option with an invalid value, or empty."""
 
     def __init__(self, error: ShardError, option: str = "") -> None:
         super().__init__(error.message)
@@ -110,7 +110,7 @@ class NewShardJob(ABC):
         """Call the library; with `unread`, a plan is estimated without reading contents."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
-        """Return the plan, with `unread` estimated from sizes; raises `Refused` if it cannot be written like this."""
+        """Return the plan; with `unread`, estimate it from sizes. Raises `Refused` if the shard cannot be written."""
         added = 0
 
         def report(done: int, total: int) -> None:
@@ -140,7 +140,7 @@ class NewShardJob(ABC):
         )
 
     def _wrong_option(self) -> str:
-        """Return the option whose removal makes the options valid; empty if there is none."""
+        """Return the option without which the others are valid; empty if there is none."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""

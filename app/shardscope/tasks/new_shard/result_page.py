@@ -1,4 +1,4 @@
-"""Pages for the progress and the result of writing."""
+"""Pages of the dialog that show progress and result of writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardscope.widgets.plain_text import plain_label
 from shardscope.widgets.wrap_text import WrapText
 
 MAX_LISTED = 200
-"""Most files, notes and findings that are listed."""
+"""Maximum number of files, notes and findings listed."""
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 

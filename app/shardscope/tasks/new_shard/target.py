@@ -1,4 +1,4 @@
-"""Target of a new shard: suggested name, existing files. No Qt here; accesses the disk."""
+"""Target of a new shard: suggested path and existing files; accesses the disk. No Qt here."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.new_shard.request import NewShardTarget
 
 MOST_LISTED = 100_000
-"""Most entries of a folder that are counted."""
+"""Maximum number of entries counted in a folder."""
 
 
 class TargetStatus(Enum):
     FREE = "free"
     FILE = "file"
-    """Existing file, which would be replaced."""
+    """The file exists and would be replaced."""
     FOLDER = "folder"
-    """Existing folder for a target of several files."""
+    """The folder exists; several files are to be written into it."""
     NOT_A_FILE = "not a file"
-    """Existing folder where a file is to be written."""
+    """The target is a folder, but a file is to be written."""
     NOT_A_FOLDER = "not a folder"
-    """Existing file where a folder is to be written."""
+    """The target is a file, but a folder is to be written."""
     NO_PLACE = "no place"
     """The parent folder does not exist."""
     INPUT = "input"
@@ -36,7 +36,7 @@ class TargetStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """Present content of a target; `shards` counts shards of the format in a folder."""
+    """State of a target on disk; `shards` is the number of shards of the format in a folder."""
 
     status: TargetStatus
     shards: int = 0
@@ -62,7 +62,7 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """Return a default target beside the input, never the input itself; in `home` if the source is remote."""
+    """Return a default target beside the input but never the input; in `home` if the source is remote."""
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()

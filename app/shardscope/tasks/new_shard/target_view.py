@@ -1,4 +1,4 @@
-"""Fields for the target of a new shard: file or folder, and its present content."""
+"""Fields for the target of a new shard: file or folder, and what exists there already."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TargetView(QWidget):
         return self.tr(WRONG.get(self._place.status, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
-        """Enable file and folder as the format allows; `folder`: the contents do not fit into a file of this format."""
+        """Enable file and folder as the format allows; `folder`: the contents need a folder of files."""
         folder = folder or bool(self._chosen)
         self.blockSignals(True)
         self.one.setEnabled(writes.file)

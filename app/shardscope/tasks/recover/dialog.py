@@ -36,14 +36,14 @@ from shardscope.widgets.plain_text import plain_label, tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
-"""Most objects that are listed; the report in the folder is complete."""
+"""Maximum number of objects listed; the report in the folder lists all."""
 
 _SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED: "✖", Condition.LOST: "▲"}
 _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
-    """List of recoverable objects; `wanted` requests extraction, `again` a new search."""
+    """List of recoverable objects; `wanted` requests their extraction, `again` another search."""
 
     wanted = Signal()
     again = Signal()

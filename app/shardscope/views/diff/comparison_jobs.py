@@ -37,7 +37,7 @@ class ShardPair:
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
-        """Keep the shards open meanwhile; raises `Cancelled` after `close`."""
+        """Keep the shards open during a `with` block; raises `Cancelled` after `close`."""
         with self._lock:
             if self._closing:
                 raise Cancelled
@@ -65,7 +65,7 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
-    """Objects of one side by their number in the comparison; -1 where one is missing."""
+    """Objects of one side, by their number in the comparison; -1 if this side lacks the object."""
 
     size: I64
     start: I64
@@ -81,7 +81,7 @@ class ComparedPair:
     columns: tuple[DiffColumns, DiffColumns]
 
     def damage(self, names: Iterable[str]) -> str:
-        """Return why a shard was only partly compared, with its name; empty if both are intact."""
+        """Return why a shard could be compared only in part, with its name; empty if both are intact."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
         return "; ".join(f"{name}: {error_text(error)}" for name, error in pairs if error is not None)
 

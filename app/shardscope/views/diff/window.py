@@ -1,4 +1,4 @@
-"""Window of *Diff with*: two shards with their fields, objects and bytes side by side."""
+"""Window of *Diff with*: fields, objects and bytes of two shards side by side."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _COMPARED = {
 
 class DiffWindow(QDialog):
     tab_wanted = Signal(object, object)
-    """An `OpenRequest` and the span to select, or None."""
+    """Carries an `OpenRequest` to open in a tab, and the span to select or None."""
 
     def __init__(self, jobs: Jobs, requests: tuple[OpenRequest, OpenRequest], parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Verification panel: depth buttons, state of the last run, findings."""
+"""Verification panel: buttons for the depth, state of the last run, and findings."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
-        """At least as high as a button, so that nothing moves when the state takes one line."""
+        """Return the line with state and buttons; it is as high as a button, so that the table never moves."""
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)

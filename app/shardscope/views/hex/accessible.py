@@ -1,6 +1,6 @@
-"""Accessibility of the hex view: the row of the caret as text.
+"""Accessibility of the hex view.
 
-A source is too long to be one text, so the text is the current row as it is displayed and copied.
+A source is too long to be one text, so the accessible text is the row of the caret as it is displayed and copied.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RowText:
 
 
 class HexAccessibility(QObject):
-    """Sends changes of a hex view to screen readers; `place` is the path of the caret, empty until it is explained."""
+    """Reports changes of a hex view to screen readers; `place` is the path of the caret, empty until it is loaded."""
 
     def __init__(self, state: HexState) -> None:
         super().__init__(state)

@@ -1,4 +1,4 @@
-"""Placement of the drawings: in a tab instead of the bytes, or above them if both fit."""
+"""Placement of the drawings: in a tab in place of the bytes, or above the bytes if both fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DrawingPlace(QObject):
     """Loads the available drawings in a job; creates their panel on first use."""
 
     shown_changed = Signal(bool)
-    """True when the drawings are shown, false when hidden."""
+    """Carries whether the drawings are shown."""
     remembered_changed = Signal(object)
     """Name of the last drawing by format."""
     item_chosen = Signal(str, str)
@@ -82,7 +82,7 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Reset after a shard was opened; the same file, such as an edited sandbox, keeps its drawing."""
+        """Reset after a shard was opened; the drawing stays if it is the same file, such as an edited sandbox."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -147,7 +147,7 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
-        """Draw the lookup of the selected object; during a lookup, only of an explicitly selected row."""
+        """Draw the lookup of the selected object; while a lookup is shown, only of a row that the user selects."""
         if not selection.complete:
             self._chosen_row = selection.row if selection.span is None else None
         if not selection.complete or not self.in_front:

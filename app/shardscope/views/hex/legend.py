@@ -1,4 +1,4 @@
-"""Legend of the bytes: tints and letters of sections, underlines of keys, pointers and sizes."""
+"""Legend of the bytes: tints and letters of sections; underlines of keys, pointers and sizes."""
 
 from __future__ import annotations
 

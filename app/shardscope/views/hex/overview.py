@@ -50,7 +50,7 @@ _LEAST = 3.0
 _HEAD = 4.0
 
 Place = Callable[[int], float]
-"""Maps an offset to a pixel."""
+"""Function that maps an offset to a horizontal pixel position."""
 
 
 def paint_strip_highlights(
@@ -82,7 +82,7 @@ def paint_strip_highlights(
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
-    """Return the left edges of badges with the given middles, moved so that none overlap if there is room."""
+    """Return the left edges of badges centred on `middles`, moved apart so that none overlap if there is room."""
     found: list[float] = []
     free = left
     for middle, width in zip(middles, widths, strict=True):
@@ -125,7 +125,7 @@ _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
 _CORNER = 4.0
-"""Height in pixels of the corners of the frame; its sides are open at letters."""
+"""Height in pixels of the corners of the frame around the visible range; its sides are open for letters."""
 _PARTLY = 0.4
 """Opacity of a pixel of which only some bytes are loaded."""
 _MOST_MARKS = 5000
@@ -138,11 +138,11 @@ class Overview(QWidget):
 
     jumped = Signal(object)
     section_chosen = Signal(object)
-    """`Section` to select."""
+    """Carries the `Section` to select."""
     scale_changed = Signal(object)
-    """True if the scale is schematic."""
+    """Carries whether the scale is schematic."""
     reported = Signal(object, bool)
-    """Message for the status line, and whether it is an error."""
+    """Carries a message for the status line, and whether it is an error."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -37,7 +37,7 @@ from shardscope.widgets.theme import Palette
 _FILL = 0.2
 """Opacity of highlights."""
 _AWAY = 60.0
-"""Pixels that an arrow continues beyond the screen."""
+"""Length in pixels that an arrow continues beyond the screen."""
 _HEAD = 7.0
 
 
@@ -158,7 +158,7 @@ def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
 
 
 Paint = Callable[[QPainter, int, int], None]
-"""Paints `count` rows from row `first` of the screen at the top of the device."""
+"""Function that paints `count` rows, from row `first` of the screen, at the top of the device."""
 
 
 class RowCanvas:
@@ -235,7 +235,7 @@ class RowCanvas:
 
 
 CellsOf = Callable[[int, int], ByteCells]
-"""Returns the cells from a first row, and for a number of rows."""
+"""Function that returns the cells of a number of rows from a first row."""
 
 _FAINT = 0.55
 

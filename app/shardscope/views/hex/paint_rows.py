@@ -65,9 +65,9 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 
 
 Codes = NDArray[np.uint8]
-"""ASCII codes."""
+"""ASCII codes of the characters of cells."""
 Mask = NDArray[np.bool_]
-"""One boolean per cell."""
+"""Array with one boolean per cell."""
 
 _ASCII = 128
 _TOUCH = 0.01

@@ -48,7 +48,7 @@ from shardscope.widgets import fonts
 from shardscope.widgets.clipboard import copy_lines
 
 LineForm = Callable[[str, Span, OpenedWith], str]
-"""Returns a command or program lines for bytes, from the URI, the span and the options."""
+"""Function that returns a command or program lines that print bytes, from URI, span and options."""
 
 
 class HexCopier(QObject):
@@ -161,15 +161,15 @@ class HexPanelState:
 class HexPanel(QWidget):
     """Central panel of the window; it follows the session's selection and changes it.
 
-    The window sets `room`, the height without notices, so that a notice takes room from the rows only.
+    The window sets `room`, the height without notices, so that a notice covers rows only.
     """
 
     full_width_changed = Signal()
     """`full_width` may have changed."""
     look_up_wanted = Signal(object)
-    """Key to look up."""
+    """Carries the key to look up."""
     extract_wanted = Signal(object)
-    """Row of the object to extract."""
+    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -394,7 +394,7 @@ class HexPanel(QWidget):
         self.overview.set_notes(notes)
 
     def _highlights_changed(self) -> None:
-        """Show the highlights; with no selection, scroll to the bytes that the step computes with."""
+        """Show the highlights; if nothing is selected, scroll to the inputs of a computed step."""
         highlights, arrows = self._session.highlights, self._session.arrows
         self.state.set_highlights(highlights, arrows)
         self.overview.set_highlights(highlights, arrows)

@@ -1,4 +1,4 @@
-"""Scroll bar for any number of rows: the bar is a scaled thumb, the top row is a Python integer."""
+"""Scroll bar for any number of rows: the top row is a Python integer, to which the bar is scaled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THUMB = 100_000
 class RowScroller:
     """Keeps the top row and a scroll bar in step; only this class may read the bar, whose values are scaled to 32 bits.
 
-    `away` returns the row some lines below a row, which differs from addition when rows are folded.
+    `away` returns the row some lines below a row; with folded rows, this is not an addition.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Search of a hex panel: bar, history, jobs and marks of hits."""
+"""Search of a hex panel: bar, history, jobs, and marks on the hits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from shardscope.widgets.elided import Elided
 MOST = 20
 
 Entry = tuple[str, str]
-"""Kind of search and text."""
+"""Kind of search, and the text searched for."""
 
 
 class SearchHistory(QObject):
@@ -72,7 +72,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """Return an older (1) or newer (-1) entry; the text being typed comes before the newest."""
+        """Return an older (1) or newer (-1) entry; the newest is followed by the text being typed."""
         if not self._lines or now != self._lines[self._at]:
             # After typing, history starts again from the current text.
             self._lines, self._at = [now, *(entry for entry in self.entries if entry != now)], 0
@@ -95,7 +95,7 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
 _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
-"""Size in bytes up to which the first hit also starts listing all."""
+"""Maximum size in bytes of a source in which the first search also lists all hits."""
 
 FIELD = 120
 """Minimum width of the field in pixels."""
@@ -115,7 +115,7 @@ class SearchBar(QWidget):
     list_wanted = Signal()
     left = Signal()
     contents_wanted = Signal(object)
-    """Patterns to find in decoded contents."""
+    """Carries the patterns to find in decoded contents."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class SearchBar(QWidget):
         self._running("find", None)
 
     def look(self, *, backward: bool = False) -> None:
-        """Search from the caret and wrap around; a call during a search is queued."""
+        """Search from the caret and wrap around; a call during a search waits for its end."""
         patterns, span = tuple(self._patterns()), self._selected()
         if not patterns:
             return

@@ -1,4 +1,4 @@
-"""State of a hex view, independent of the view: shared by painting, mouse, keyboard and accessibility."""
+"""State of a hex view without widgets, shared by painting, mouse, keyboard and accessibility."""
 
 from __future__ import annotations
 
@@ -68,23 +68,23 @@ class HexState(QObject):
     """
 
     read_only = Signal()
-    """A key was typed, but the file is read-only."""
+    """A key was typed although the file is read-only."""
     hovered = Signal(object)
-    """`Span` of the field under the pointer, or None."""
+    """Carries the `Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
-    """`HexSelection` made by the user; not emitted by `select`."""
+    """Carries the `HexSelection` made by the user; not emitted by `select`."""
     caret_changed = Signal()
-    """Caret or selection changed, also by `select`."""
+    """Caret or selection changed, including by `select`."""
     activated = Signal(object)
-    """Offset at which Return was pressed."""
+    """Carries the offset at which Return was pressed."""
     changed = Signal()
-    """The screen needs repainting."""
+    """The visible rows must be repainted."""
     rows_changed = Signal(object)
-    """`Range` of bytes whose rows need repainting, or None."""
+    """Carries the `Range` of bytes whose rows must be repainted, or None for all."""
     layout_changed = Signal()
     """`layout` and `grid` were replaced."""
     looks_changed = Signal()
-    """Bytes, colours or marks of rows changed."""
+    """Bytes, colours or marks of rows changed, so cached rows are invalid."""
     view_changed = Signal()
     """Visible bytes or colours changed; emitted with a short delay."""
 
@@ -460,7 +460,7 @@ class HexState(QObject):
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
-        """Select the run of a byte at once, then its exact field when a job has explained it."""
+        """Select the run at a byte at once, then its exact field when a job has looked it up."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(run[0], run[1])

@@ -1,4 +1,4 @@
-"""Descriptions of a byte or selection: tooltip, and offset, length and field in the status line."""
+"""Texts about a byte or selection: tooltip, and offset, length and field in the status line."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 
 VALUE = 220
-"""Minimum width of the value in pixels, if it needs as much."""
+"""Minimum width in pixels to which a longer value is cut."""
 
 MOST = 3
 """Maximum number of sections named; more are counted."""

@@ -1,4 +1,4 @@
-"""Tabs above the bytes: the stored source, then decoded ones, then the drawing."""
+"""Tabs above the bytes: stored bytes, decoded bytes, and the drawing."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
-    """Return the stored bytes of a decoded source; None for a stored source."""
+    """Return the stored bytes from which a source is decoded; None for a stored source."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None

@@ -1,4 +1,4 @@
-"""Details of a selection as a page to copy, or to save as a picture, PDF or Markdown."""
+"""Details of a selection as a page that can be copied, or saved as picture, PDF or Markdown."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ MOST_PARTS = 16
 """Maximum number of sections or shards listed; others are counted."""
 
 REMOTE_SLICE = 1 << 20
-"""Maximum size in bytes of a remote volume whose slice is shown automatically."""
+"""Maximum size in bytes of the chunks of a remote volume that are fetched automatically for its slice."""
 
 TWO_COLUMNS = 560
 """Width in pixels from which parts and details are side by side."""

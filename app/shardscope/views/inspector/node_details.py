@@ -25,7 +25,7 @@ MOST_LETTERS = 1 << 16
 """Maximum number of characters copied."""
 
 PENDING = "…"
-"""Shown until bytes are loaded."""
+"""Text shown until the bytes are loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,10 +123,10 @@ class ReferencesForm(QWidget):
 
 
 LATE_MILLISECONDS = 120
-"""The previous selection is shown at most this long."""
+"""Maximum milliseconds for which the previous selection stays visible."""
 
 SHORT = 24
-"""Characters up to which a value has the largest type."""
+"""Maximum length of a value in the largest font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follow the selection; the old details stay until the new ones are loaded, for at most `LATE_MILLISECONDS`."""
+        """Follow the selection; the old details stay until the new ones are loaded, at most `LATE_MILLISECONDS`."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
@@ -419,7 +419,7 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
-    """Return the last node, with `differs` and `elsewhere` of its parent if it has none."""
+    """Return the last node of a path; `differs` and `elsewhere` are taken from its parent if it has none."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

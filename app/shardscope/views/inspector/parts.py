@@ -30,12 +30,12 @@ from shardscope.widgets.wrap_text import WrapText
 _NAMES = tuple(reading.name for reading in readings(b""))
 
 _WIDE = ("u64", "i64", "f32", "f64")
-"""Numbers with one row per byte order; both do not fit side by side."""
+"""Number types with one row per byte order, since both values do not fit side by side."""
 
 _BREAK = "\u200b"
 
 _LONG = ("time", "GUID", "text")
-"""Interpretations that may take two lines."""
+"""Interpretations whose text may take two lines."""
 
 
 class Form(QWidget):

@@ -14,7 +14,7 @@ from shardscope.views.objects.table import ObjectTable
 ALWAYS = ("key",)
 
 PENDING = frozenset({"state", "stored"})
-"""Columns hidden until the rows are counted."""
+"""Names of the columns hidden until the rows are counted."""
 
 
 class ColumnVisibility(QObject):

@@ -1,7 +1,7 @@
 """Dragging objects and nodes to other programs as files, and copying them as files.
 
-Programs read the files at the drop or earlier, so small selections are written in a job on mouse press already. Large
-ones are written when a drag starts, and can be dropped when they are ready.
+Programs may read the files before the drop, so small selections are written in a job when the mouse is pressed.
+Large ones are written when a drag starts, and can be dropped when they are ready.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def _paint_sheet(painter: QPainter, place: QRectF, colours: theme.Palette, *, se
 
 
 FAR_SMALL = 1 << 20
-"""Size in bytes of remote objects fetched on mouse press; most presses do not start a drag."""
+"""Maximum size in bytes of remote objects fetched on mouse press, before a drag starts."""
 
 FAR_MOST = 64 << 20
-"""Maximum size in bytes of remote objects fetched for a drag; more must be extracted."""
+"""Maximum size in bytes of remote objects fetched for a drag; larger selections must be extracted."""
 
 Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
@@ -214,7 +214,7 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
-        """Write the selected files in a job, then call `then`; unless `whole`, only small selections, silently."""
+        """Write the selected files in a job, then call `then`; without `whole`, only small selections, and silently."""
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return

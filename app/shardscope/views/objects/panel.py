@@ -163,7 +163,7 @@ class FileSeeker(QObject):
 
 
 PAUSE_MILLISECONDS = 60
-"""A selection is added up after this pause."""
+"""Milliseconds before the sizes of a new selection are added up."""
 
 
 class SelectionSums(QObject):
@@ -256,7 +256,7 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """Return the message if there are no rows to count; None if the number of rows is shown."""
+    """Return the message to show if there are no rows to count, else None."""
     shard = session.shard
     if shard is None:
         return ""
@@ -284,13 +284,13 @@ HIDE = "-state:unused,deleted"
 """Filter that hides rows without an object."""
 
 TYPING_MILLISECONDS = 250
-"""The filter is applied after this pause in typing."""
+"""Pause in typing, in milliseconds, after which the filter is applied."""
 
 DIM_MILLISECONDS = 200
-"""Old rows are dimmed if filtering takes longer."""
+"""Milliseconds of filtering after which the old rows are dimmed."""
 
 MANY_ROWS = 1_000_000
-"""Rows above which filtering is listed as a job."""
+"""Number of rows above which filtering is listed in *Activity*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,7 +533,7 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
-        """Find the rows of a filter and order in a job, after confirmation if that reads a large remote index."""
+        """Compute the rows of a filter and order in a job; asks first if that reads a large remote index."""
         if self._session.shard is None:
             return
         # A new object, so that results of an earlier search for the same rows are ignored.

@@ -41,19 +41,19 @@ from shardscope.widgets.object_model import ObjectModel
 Index = QModelIndex | QPersistentModelIndex
 
 MAX_PIXELS = 2**31 - 1
-"""Qt counts the pixels of a view in 32 bits and hangs above."""
+"""Maximum height of a view in pixels: Qt counts in 32 bits and hangs above."""
 
 SHORT_TEXT = 12
-"""Minimum width of kind, state and shard in digits."""
+"""Minimum width in digits of the columns kind, state and shard."""
 
 MANY_SELECTED = 10_000
-"""Selection changes of more rows repaint the whole view."""
+"""Number of rows above which a change of the selection repaints the whole view."""
 
 _VEIL = 150
-"""Opacity of the veil over outdated rows, of 255."""
+"""Opacity (0 to 255) of the overlay that dims outdated rows."""
 
 LONG_KEY = 14
-"""Minimum width of a key in digits."""
+"""Minimum width in digits of the column key."""
 
 
 class ObjectTable(QTableView):
@@ -62,7 +62,7 @@ class ObjectTable(QTableView):
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
-    """Prefix of a key typed so far."""
+    """Carries the prefix of a key typed so far."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -309,7 +309,7 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Emit the current row if it is selected, else the shown one while it is, else the first selected row."""
+        """Emit one selected row: the current one, else the one shown already, else the first."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return

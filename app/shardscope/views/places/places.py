@@ -1,4 +1,4 @@
-"""Panel of locations: shards of the data set or folder, recent files, samples, remote stores."""
+"""Panel *Places*: shards of the data set or folder, recent files, samples, remote stores."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ MOST_FILES = 100_000
 """Maximum number of files listed."""
 
 NEAR_THE_END = 100
-"""The next page is requested this many rows before the end of the list."""
+"""Number of rows before the end of the list at which the next page is requested."""
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -83,7 +83,7 @@ from shardscope.widgets.while_visible import WhileVisible
 
 
 class PictureView(ContentView):
-    """Decoded picture; its pixels are compressed together, so each is linked to all bytes."""
+    """Decoded picture; its pixels are compressed together, so that each is linked to all bytes."""
 
     label = "Picture"
 
@@ -150,7 +150,7 @@ class PictureView(ContentView):
 
 class ScopeSwitch(QWidget):
     changed = Signal(bool)
-    """True for the whole volume, false for the selected chunk."""
+    """Carries whether the whole volume is shown, or only the selected chunk."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,22 +193,22 @@ VIEWS: tuple[type[ContentView], ...] = (
     RowsView,
     TextView,
 )
-"""All views; the first that can show a content is its default."""
+"""All views; the first one that can show a content is its default."""
 
 REMOTE = 1 << 16
-"""Bytes of a remote object that are read automatically."""
+"""Maximum number of bytes of a remote object that are read automatically."""
 
 MOST_TEXT = 1 << 18
-"""Bytes of a text that are read at first."""
+"""Number of bytes of a text that are read at first."""
 
 LATE_MILLISECONDS = 120
-"""The previous object is shown at most this long."""
+"""Maximum milliseconds for which the previous object stays visible."""
 
 _WIDE = 420
-"""Width in pixels from which all buttons are shown."""
+"""Width of the panel in pixels from which all buttons are shown."""
 
 _IN_PLACE = ("text", "json", "table", "picture", "bytes")
-"""Kinds of archive members shown in the preview; others open in a tab."""
+"""Kinds of archive members that the preview shows; others open in a tab."""
 
 WHOLE = 64 << 20
 """Maximum number of bytes read on request."""
@@ -267,7 +267,7 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
-    """Read a member of an archive; None if it has to open in its own tab. See `preview_of`."""
+    """Read a member of an archive; None if it opens in its own tab instead. See `preview_of`."""
     assert isinstance(shown.content, ArchiveContent)
     member = shown.content.members[number]
     try:
@@ -317,7 +317,7 @@ class DragHandle(QWidget):
 
 
 class PreviewPanel(QWidget):
-    """Follows the selected object while visible; reads in jobs."""
+    """Preview of the selected object; reads in jobs, and only while it is visible."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -22,7 +22,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import plain_label
 
 MOST_ZOOM = 64.0
-"""Maximum number of screen pixels per image pixel."""
+"""Maximum zoom, in screen pixels per image pixel."""
 
 _STEP = 1.25
 _NOTCH = 120
@@ -35,7 +35,7 @@ ARROWS = {
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
-"""Steps (across, down) of the arrow keys."""
+"""Movement (across, down) per arrow key, in pixels."""
 
 
 class PlaneView(QWidget):

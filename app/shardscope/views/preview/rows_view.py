@@ -1,4 +1,4 @@
-"""Content as rows: tables, tensors, members of an archive, strings in bytes."""
+"""Content as rows: tables, tensors, members of an archive, strings found in bytes."""
 
 from __future__ import annotations
 

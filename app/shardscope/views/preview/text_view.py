@@ -34,19 +34,19 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]
-"""Start, stop and colour name of a token."""
+"""Token of a text: start, stop and colour name."""
 
 MOST_COLOURED = 1 << 16
 """Maximum number of characters with syntax colours."""
 
 FIRST = 1 << 18
-"""Characters shown at first."""
+"""Number of characters shown at first."""
 
 MOST = 1 << 22
 """Maximum number of characters shown on request."""
 
 MOST_LINE = 10_000
-"""Maximum characters of a line; Qt lays out longer lines slowly."""
+"""Maximum number of characters of a line; Qt lays out longer lines slowly."""
 
 MOST_FOUND = 10_000
 """Maximum number of hits counted."""

@@ -1,4 +1,4 @@
-"""Volume as a picture: a slice assembled from chunks, and the storage location of a voxel."""
+"""Volume as a picture: a slice assembled from chunks, and the location where a voxel is stored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ HUES = (255, 60, 165, 315, 15, 108, 210, 285)
 """Hues of shards in degrees; they repeat."""
 
 LEAST_EDGE = 4.0
-"""Minimum edge in screen pixels of a chunk whose border is drawn."""
+"""Minimum edge length, in screen pixels, of chunks whose borders are drawn."""
 
 
 def shard_colour(number: int, alpha: float = 1.0) -> QColor:
@@ -147,24 +147,24 @@ class VolumePlane(PlaneView):
 
 
 BATCH = 32
-"""Chunks read by one job."""
+"""Number of chunks read by one job."""
 
 SETTLE_MILLISECONDS = 60
-"""Chunks are read after this pause in moves."""
+"""Milliseconds without movement after which chunks are read."""
 
 POINT_MILLISECONDS = 30
-"""A voxel is highlighted after the pointer rests this long."""
+"""Milliseconds without pointer movement after which a voxel is highlighted."""
 
 MOST_SHARDS = 8
 """Maximum number of shards in the legend."""
 
 FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
-"""Details of a voxel, two per row; the last two have a row each."""
+"""Names of the details of a voxel, two per row; the last two have a row each."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGrid:
-    """Array of chunks; `own` is false for another scale, which has its own address `uri`."""
+    """Chunks of an array; `own` is false for another scale, which is stored at `uri`."""
 
     grid: ChunkGrid
     own: bool
@@ -180,7 +180,7 @@ def grid_of(shard: Shard, scale: str) -> FoundGrid | None:
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the first and last element stored in the selected bytes, or None. Runs in a job."""
+    """Return the indices of the first and last element stored in the selected bytes, or None. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -207,9 +207,9 @@ class VolumeView(QWidget):
     """Slice of the array of the open shard; reads only visible chunks, in jobs, while it is visible."""
 
     offered = Signal(bool)
-    """True if the open shard contains an array that can be shown."""
+    """Carries whether the open shard contains an array that can be shown."""
     look_up_requested = Signal(str)
-    """Key of the chunk to look up."""
+    """Carries the key of the chunk to look up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

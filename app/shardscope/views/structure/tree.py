@@ -159,7 +159,7 @@ _Place = tuple[str, Span]
 
 @dataclass(frozen=True)
 class HighlightedNodes:
-    """Nodes of highlights: `ends` are highlighted themselves, `ways` while they are collapsed."""
+    """Nodes with highlights: `ends` always show them, `ways` (their ancestors) only while collapsed."""
 
     ends: dict[_Place, list[Highlight]] = field(default_factory=dict)
     ways: dict[_Place, list[Highlight]] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class HighlightedNodes:
 
 
 def highlighted_nodes(shard: Shard, highlights: Iterable[Highlight]) -> HighlightedNodes:
-    """Return the nodes of highlights; may read. Highlights that cannot be explained are omitted."""
+    """Return the nodes of highlighted ranges, without those that cannot be explained; may read."""
     found = HighlightedNodes()
     for highlight in highlights:
         try:
@@ -310,9 +310,9 @@ class StructureTree(QTreeView):
     """Follows the session's selection and changes it; keeps expanded nodes when the same file is read again."""
 
     look_up_requested = Signal(object)
-    """Key to look up."""
+    """Carries the key to look up."""
     extract_requested = Signal(object)
-    """Row of the object to extract."""
+    """Carries the row of the object to extract."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

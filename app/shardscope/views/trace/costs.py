@@ -1,4 +1,4 @@
-"""Costs of a lookup, with the cache or from a cold start."""
+"""Costs of a lookup: with the cache, or on a cold start."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""The lookup failed: invalid key, or bytes that cannot be read."""
+"""Kind of outcome: the lookup failed, since the key is invalid or bytes cannot be read."""
 
 _LOOKS = MappingProxyType(
     {
@@ -93,7 +93,7 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def show_outcome(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
-        """Show an outcome: of the lookup, `FAILED` or the state of the object; None hides the band."""
+        """Show the outcome of a lookup, `FAILED`, or the state of the object; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -170,10 +170,10 @@ def verdict(trace: Trace) -> str:
 
 
 LOW = 320
-"""Height in pixels below which the outcome scrolls with the steps."""
+"""Height of the panel in pixels below which the outcome scrolls with the steps."""
 
 STEP_MILLISECONDS = 1200
-"""Milliseconds per step at speed 1."""
+"""Milliseconds per step at normal playback speed."""
 
 
 class TracePanel(QWidget):
@@ -305,7 +305,7 @@ class TracePanel(QWidget):
         self._update_controls()
 
     def _show_costs(self, *_: object) -> None:
-        """Show the costs of all steps; a cold cost is measured on first request."""
+        """Show the costs of all steps; the cold cost is measured when it is first requested."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:

@@ -33,13 +33,13 @@ LONGEST_VALUE = 200
 """Maximum number of characters shown."""
 
 LONG_NAME = 14
-"""Characters of a name above which its value is below it."""
+"""Length of a name above which its value is placed below it."""
 
 BESIDE = 12
-"""Characters of name and value up to which the meaning is beside them."""
+"""Length of name and value up to which the meaning is placed beside them."""
 
 _KEYS = frozenset({"key", "uid", "id", "hash"})
-"""Values that are keys: shown as typed, without grouped digits."""
+"""Names of values that are keys, shown without digit grouping."""
 
 _LINES = 3
 """Grid rows per value: name, value below the name, meaning."""
@@ -225,7 +225,7 @@ class StepCard(QWidget):
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
-        """Show everything for the current step, the sentence for earlier ones, only the title for later ones."""
+        """Show the current step in full, earlier ones with their sentence, later ones with their title only."""
         self.progress = progress
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(

@@ -1,4 +1,4 @@
-"""Suggested keys: those of a sample, or the first key of any other file."""
+"""Suggested keys for a lookup: those listed for a sample, else the first key of the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_FILES = 50
-"""A folder with more files cannot be a copy of a sample."""
+"""Maximum number of files of a folder that is compared with the samples."""
 
 
 def sample_of(uri: str) -> Sample | None:
@@ -52,7 +52,7 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files in a folder, sorted; empty above `MOST_FILES`."""
+    """Return the files in a folder, sorted; empty if there are more than `MOST_FILES`."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0
@@ -81,7 +81,7 @@ def _digest(path: Path) -> str:
 
 
 LOOKED_AT = 64
-"""Rows searched for a first key; some files begin with empty slots."""
+"""Maximum number of rows searched for a first key, since some files begin with empty slots."""
 
 LONGEST = 26
 """Maximum number of characters shown of a key."""
@@ -96,7 +96,7 @@ class SuggestedKey:
 
 class SuggestedKeys(QWidget):
     chosen = Signal(str)
-    """Key to look up."""
+    """Carries the key to look up."""
     changed = Signal()
     """`offers` changed."""
 

@@ -23,7 +23,7 @@ Times = npt.NDArray[np.float64]
 _FIRST_CAPACITY = 1024
 
 LONGEST_PAUSE = 0.02
-"""Seconds; longer pauses between requests are drawn as short as this."""
+"""Maximum length in seconds of a pause between requests in the waterfall; longer pauses are shortened."""
 
 
 class RequestColumns:
@@ -64,11 +64,11 @@ class RequestColumns:
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
-        """Round trip of each request, from 1; a cache hit has the last one that had ended, 0 before the first."""
+        """Round trip of each request, counted from 1; a cache hit has that of the last request before it, or 0."""
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
-        """Append records; they must have ended after those already present."""
+        """Append records; they must have ended later than those already present."""
         first, count = len(self), len(self) + len(records)
         self._make_room(count)
         self.records.extend(records)
@@ -91,7 +91,7 @@ class RequestColumns:
         self._highest = np.pad(self._highest, (0, more))
 
     def _find_rounds(self, first: int, count: int) -> None:
-        """Compute rounds: a request depends on all requests that had ended when it began."""
+        """Compute round trips: a request depends on all requests that had ended when it began."""
         before = self._latest[first - 1] if first else 0.0
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
@@ -107,7 +107,7 @@ class RequestColumns:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Times for the waterfall in seconds, with long pauses cut; `answer` is the first byte, `end` the last."""
+    """Times in seconds for the waterfall, with long pauses shortened; `answer` is the first byte, `end` the last."""
 
     begin: Times
     answer: Times
@@ -135,7 +135,7 @@ def measured(columns: RequestColumns) -> Schedule:
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 AT_ONCE = 10_000
-"""Maximum number of records per call, so that the window stays responsive."""
+"""Maximum number of records read per call, so that the window stays responsive."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -166,7 +166,7 @@ class RequestLogModel(TableModel):
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """Reload all records; the purposes of old ones may have changed."""
+        """Reload all records, since the purposes of old ones may have changed."""
         self._main = main
         self._restart()
 

@@ -1,4 +1,4 @@
-"""Panel of the request log: requests, their purpose, time and cost."""
+"""Panel of the request log: requests with their purpose, time and cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
         ReadPurpose.PROBE: SectionRole.UNKNOWN,
     }
 )
-"""Section whose colour a purpose has; listings and probes read none and get spare ones."""
+"""Section role that gives a purpose its colour; listings and probes read no section and get unused ones."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -140,7 +140,7 @@ class RequestWords(QStyledItemDelegate):
 
 
 POLL_MILLISECONDS = 400
-"""Polling interval while the panel is visible."""
+"""Polling interval in milliseconds while the panel is visible."""
 
 _LOW = 170
 """Height in pixels below which the cost of a full download is hidden."""
@@ -352,7 +352,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
-    """Return the source name of an address in the open shard; None if it has none."""
+    """Return the name of the source of the open shard at an address; None if there is none."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""
