@@ -97,14 +97,14 @@ def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         assert option in capsys.readouterr().err.splitlines()[-1]
     with pytest.raises(SystemExit):
         main(["--select", "0x10", "x.shard"])
-    assert "--select goes with --screenshot" in capsys.readouterr().err
+    assert "--select requires --screenshot" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("small.shard", ["--show", "nothing"], "--show is one of structure, "),
+        ("small.shard", ["--show", "nothing"], "--show must be one of structure, "),
         ("small.shard", ["--select", "0x10000"], "no byte 0x10000"),
         ("nothing.shard", [], "nothing.shard"),
     ],

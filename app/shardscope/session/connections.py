@@ -163,7 +163,7 @@ def _is_bucket(uri: str) -> bool:
 
 def described(address: Address) -> str:
     store = address.store
-    signed = ", with a signature that stays hidden" if address.query else ""
+    signed = ", signed (signature hidden)" if address.query else ""
     if address.version:
         return f"version {address.version} of {described(replace(address, version=''))}"
     if address.scheme == "hf":

@@ -174,7 +174,7 @@ class Documents(OpenedShard):
     def _can_open_more(self) -> bool:
         if len(self.documents) + len(self._coming) < MOST_OPEN:
             return True
-        self.say(self.tr("Close a tab first: {0} are open").format(MOST_OPEN), failed=True)
+        self.say(self.tr("Too many tabs ({0}): close one first").format(MOST_OPEN), failed=True)
         return False
 
     def _open_beside(self, request: OpenRequest, select: Span | None, front: bool, agreed: bool) -> Job:

@@ -28,7 +28,7 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.OTHER_LOGIN: "Check the user and password, the token or the keys.",
         Remedy.WRITE_PROFILE: "The request was not signed. Choose a profile or access keys with write permission.",
         Remedy.WRITE_RIGHTS: "Request write permission, or try another profile.",
-        Remedy.UNCONDITIONAL: "Choose to replace it, which writes without a condition.",
+        Remedy.UNCONDITIONAL: "Choose Replace, which overwrites without a conditional request.",
         Remedy.RENEW: "Renew the credentials and connect again.",
         Remedy.CLOCK: "Set the clock of this computer.",
         Remedy.REGION: "Connect again and give the region.",
@@ -39,12 +39,12 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.AGAIN: "Try again later.",
         Remedy.TRUST: "Set SSL_CERT_FILE or AWS_CA_BUNDLE to the certificates to trust, and restart.",
         Remedy.PROXY: "Check HTTPS_PROXY and NO_PROXY, and restart.",
-        Remedy.STORE: "Open it again and agree, if you trust the file.",
+        Remedy.STORE: "Open it again and confirm, if you trust the file.",
         Remedy.HOST: "Check the address and your network.",
         Remedy.DEDUPE: "Each key can occur only once: choose dedupe to keep one of equal objects.",
         Remedy.NAMES: "Give other keys in a manifest, or choose Skip unreadable.",
         Remedy.SKIP: "Choose Skip unreadable to leave it out.",
-        Remedy.FINISH: "Write the shard again and replace it: this finishes the interrupted one first.",
+        Remedy.FINISH: "Write the shard again and replace it; this first completes the interrupted write.",
         Remedy.KEYS: "Choose another rule for the keys.",
     }
 )

@@ -64,7 +64,7 @@ class JobState(Enum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    BROKEN = "broken off"
+    BROKEN = "interrupted"
     """Ended early but can be resumed; set by the code that submitted the job."""
 
     @property

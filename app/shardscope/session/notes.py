@@ -70,7 +70,7 @@ class SessionNotes(QObject):
         if self.book is not None and self.book.changed:
             return self.tr("The file has changed since these notes were written: offsets may no longer match.")
         if self.book is not None and self._session.request.sandbox:
-            return self.tr("Notes of the file: read-only in the sandbox")
+            return self.tr("Notes are read-only in the sandbox")
         return ""
 
     def on(self, source: str) -> tuple[Note, ...]:
@@ -104,7 +104,7 @@ class SessionNotes(QObject):
     def add(self, span: Span, text: str) -> None:
         self._change(
             lambda shard, book: add_note(shard, book, Note(span, text.strip())),
-            self.tr("The note cannot be stored"),
+            self.tr("Cannot save the note"),
             lambda: self.added.emit(self.at(span)),
         )
 
@@ -115,7 +115,7 @@ class SessionNotes(QObject):
             self.removed = gone
             self.changed.emit()
 
-        self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("The note cannot be deleted"), then)
+        self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("Cannot delete the note"), then)
 
     def restore(self) -> None:
         gone, self.removed = self.removed, ()
@@ -125,12 +125,12 @@ class SessionNotes(QObject):
                 book = add_note(shard, book, note)
             return book
 
-        self._change(work, self.tr("The note cannot be restored"))
+        self._change(work, self.tr("Cannot restore the note"))
 
     def set_beside(self, beside: bool) -> None:
         self._change(
             lambda shard, book: keep_beside(shard, book, beside=beside),
-            self.tr("The notes cannot be moved"),
+            self.tr("Cannot move the notes"),
             failed=self.changed.emit,
         )
 

@@ -76,7 +76,7 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     if exact is not None:
         return exact
     if not whole:
-        raise NeedsAllRows("looking at all rows reads the index first")
+        raise NeedsAllRows("all rows are needed: load the index first")
     # Filter first: keys are read fastest in the order of the format, and fewer rows are left to sort.
     kept = _filtered(objects, wanted, progress) if view.text else None
     known, rest = _ordered(shard, view.order, kept, progress)
@@ -108,7 +108,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
             order = order[_marked(len(objects), kept)[order]]
         return _split(objects, name, rows, order)
     if not can_sort(shard, name):
-        raise UsageError(f"the objects cannot be sorted by {name} here")
+        raise UsageError(f"this shard cannot be sorted by {name}")
     parts = list(_steps(rows, progress))
     if name == "key":
         texts = [text for part in parts for text in objects.key_texts(part)]
@@ -212,23 +212,23 @@ def find_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Fil
     digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:
-        return FileMatch(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")
+        return FileMatch(name, ref, f"{name} was found: its SHA-256 is the key of row {ref.row:,}.")
     for key in (name, path.stem):
         ref = _found(shard, key)
         if ref is not None and _same(shard, ref, digest, size):
-            return FileMatch(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has its name as key and the same content.")
     if not shard.loaded:
         shard.load_index(progress)
     rows = _rows_of_size(shard.objects, size, progress)
     for row in rows[:MAX_COMPARED].tolist():
         ref = shard.objects.ref(row)
         if _same(shard, ref, digest, size):
-            return FileMatch(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
+            return FileMatch(name, ref, f"{name} was found: row {ref.row:,} has the same content.")
     looked = f"no key is its SHA-256 ({digest[:12]}…)"
     others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
     rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
     more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
-    return FileMatch(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
+    return FileMatch(name, None, f"{name} was not found: {looked}, and {rest}{more}.")
 
 
 def _digest(path: Path, progress: Progress) -> tuple[str, int]:

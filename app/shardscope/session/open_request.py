@@ -165,7 +165,7 @@ class OpenRequest:
                 partial=partial,
                 progress=progress,
                 remote=self.remote,
-                request_log=request_log,
+                tape=request_log,
                 **self.options,
             )
         except BaseException:

@@ -78,7 +78,7 @@ def key_of(shard: Shard, row: int) -> str:
     """Return the key of a row for links. Raises `UsageError` if a lookup of its key does not return the row."""
     key = shard.objects.ref(row).key
     if key is None:
-        raise UsageError("the object has no key that a link can hold")
+        raise UsageError("a link cannot contain the key of this object")
     if shard.find(key).row != row:
         raise UsageError(f"readers return another object for the key {short(key)}")
     return key

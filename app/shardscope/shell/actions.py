@@ -33,7 +33,7 @@ LONGEST_ENTRY = 90
 """Characters of a path in a menu; longer paths are shortened in the middle."""
 
 _THEME_NAMES = {
-    "system": "As the system",
+    "system": "Follow system",
     "light": "Light",
     "dark": "Dark",
     "light-safe": "Light, colour-blind safe",
@@ -147,7 +147,7 @@ class WindowActions:
         self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
         self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
         self.reduced_motion.setCheckable(True)
-        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
+        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays automatically"))
         self.reduced_motion.toggled.connect(commands.set_reduced_motion)
         self.decimal_offsets = QAction(self.tr("Offsets in decima&l"), window)
         self.decimal_offsets.setCheckable(True)

@@ -69,7 +69,7 @@ class StepText(QScrollArea):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("stepWords")
-        self.setAccessibleName(self.tr("What the lesson asks"))
+        self.setAccessibleName(self.tr("Question of the lesson"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -203,7 +203,7 @@ class CompactLayout(QObject):
         elif self._walked == "trace":
             sign, meaning = "▴", self.tr("Show the whole step")
         elif question is not None and question.kind not in (Answer.NODE, Answer.ITEM):
-            sign, meaning = self.tr("Answer ▴"), self.tr("Read the step, and answer, in the panel")
+            sign, meaning = self.tr("Answer ▴"), self.tr("Read the step and answer in the panel")
         else:
             sign, meaning = self.tr("Read ▴"), self.tr("Read the whole step in the panel")
         self.toggle.setText(sign)

@@ -27,8 +27,8 @@ GAP = 16
 
 class DropTarget(Enum):
     OPEN = ("Open", "One tab per file")
-    SEEK = ("Is it in here?", "Search the objects for its content")
-    PACK = ("Pack them", "Pack these files and folders into a new shard")
+    SEEK = ("Find in shard", "Search the objects for this file")
+    PACK = ("Pack", "Pack these files and folders into a new shard")
 
 
 class DropTargets(QWidget):

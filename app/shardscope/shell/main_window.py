@@ -757,7 +757,7 @@ class MainWindow(QMainWindow):
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Quit?"))
         box.setText(self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3])))
-        box.setInformativeText(self.tr("Quitting cancels that. Files that are complete stay."))
+        box.setInformativeText(self.tr("Quitting cancels them. Complete files are kept."))
         leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
         stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(stay)

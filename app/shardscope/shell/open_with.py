@@ -214,7 +214,7 @@ def guess_text(shard: Shard) -> str:
         members = {}
     values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
     left = len(shard.ambiguity)
-    more = f" {left} point{'s' if left > 1 else ''} left open." if left else ""
+    more = f" {plural(left, 'parameter is', 'parameters are')} ambiguous." if left else ""
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
 
@@ -238,5 +238,5 @@ def _evidence(shard: Shard) -> str:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]
     if shard.ambiguity:
-        lines += ["<b>Left open</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
+        lines += ["<b>Ambiguous</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
     return "<br>".join(lines)

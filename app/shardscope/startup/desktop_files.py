@@ -27,7 +27,7 @@ SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 UPDATES = (("update-mime-database", "mime"), ("update-desktop-database", "applications"))
 """Commands that update the caches of a desktop, with the folder of each cache."""
 
-NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD), not for this system"
+NOT_HERE = "this system does not support XDG desktop files (Linux and BSD do)"
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:

@@ -103,12 +103,12 @@ def read_message(data: bytes) -> tuple[Handover, ...]:
     try:
         found = json.loads(data.decode())
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise ValueError("the message is nested too deeply") from error
     if not isinstance(found, Mapping) or found.get("version") != _VERSION:
-        raise ValueError("another version")
+        raise ValueError("the message has another version")
     entries = found.get("open")
     if not isinstance(entries, list) or len(entries) > MOST:
-        raise ValueError("no list of files")
+        raise ValueError("the list of files is invalid")
     return tuple(_read_entry(entry) for entry in entries)
 
 
@@ -126,7 +126,7 @@ def _read_entry(entry: object) -> Handover:
         if not may_be_sent(uri):
             raise ValueError("a credential")
     elif not Path(uri).is_absolute():
-        raise ValueError("no whole path")
+        raise ValueError("the path is not absolute")
     if format is not None and format not in (*FORMATS, *CONTAINERS):
         raise ValueError("no format")
     return Handover(uri, format, _read_span(entry.get("select")))

@@ -226,4 +226,4 @@ def json_problem(text: str) -> str:
         value = parse_json(text, "The specification")
     except FormatError as error:
         return error.message
-    return "" if isinstance(value, dict) else "A specification is an object: { … }"
+    return "" if isinstance(value, dict) else "A specification must be a JSON object: { … }"

@@ -42,7 +42,7 @@ def ask_picture(widget: QWidget, name: str, report: Callable[[str, bool], object
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")
-        not_saved = QCoreApplication.translate("Picture", "{0} cannot be written. Choose another folder.")
+        not_saved = QCoreApplication.translate("Picture", "Cannot write {0}. Choose another folder.")
         report((saved if done else not_saved).format(path), not done)
 
     title = QCoreApplication.translate("Picture", "Save picture")

@@ -1,4 +1,4 @@
-"""Drop targets: Open, and Is it in here?"""
+"""Drop targets: Open, and Find in shard."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def changing(name: str, read: Callable[[MainWindow], object]) -> Row:
 
 def theme(name: str, other: str) -> Row:
     titles = {
-        "system": "As the system",
+        "system": "Follow system",
         "light": "Light",
         "dark": "Dark",
         "light-safe": "Light, colour-blind safe",

@@ -307,7 +307,7 @@ def test_an_extraction_goes_on_after_the_line_broke(
         assert first.stopped
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
-        assert jobs.model.index(0, 1).data() == "broken off"
+        assert jobs.model.index(0, 1).data() == "interrupted"
         qtbot.waitUntil(lambda: len(window.notices.all) == 2)
         upper, lower = (notice.geometry() for notice in window.notices.all)
         assert not upper.intersects(lower)

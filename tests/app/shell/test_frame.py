@@ -215,7 +215,7 @@ ALWAYS = {
         "About Shardscope",
     ),
     *("Zoom in", "Zoom out", "100 %"),
-    *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
+    *("Follow system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Offsets in decimal", "Reduced motion"),
     "Save picture of the window…",
 }

@@ -146,7 +146,7 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     assert Path(caught.args[0]).parts[-2:] == ("mdb", "cache")
     assert {card.sample.format for card in page.samples.cards} == set(FORMATS)
     others = page.samples.cards[0].more.menu().actions()
-    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Odd"]
+    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Unusual"]
     with qtbot.waitSignal(page.chosen) as caught:
         others[0].trigger()
     assert Path(caught.args[0]).name == "damaged.shard"

@@ -70,7 +70,7 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
 
 def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     if not shard.loaded:
-        return ChartData(why="How large the objects are is known once the index is read.")
+        return ChartData(why="Load the index to see the sizes of the objects.")
     sizes = object_sizes(shard.objects, kind, progress)
     if not sizes.objects:
         lost = "No size of an object is known." if sizes.unknown else "There are no objects."

@@ -74,16 +74,16 @@ class ChartPages(QWidget):
         self.kinds.setObjectName("chartKind")
         self.kinds.setAccessibleName(self.tr("Charts"))
         kinds = {
-            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
-            ChartKind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
-            ChartKind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
+            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("Use of the bytes of the file")),
+            ChartKind.SIZES: (self.tr("Sizes"), self.tr("Sizes of the objects")),
+            ChartKind.LOAD: (self.tr("Load"), self.tr("Number of objects per slot, minishard, xorb or file")),
         }
         for number, (kind, (name, meaning)) in enumerate(kinds.items()):
             self.kinds.addItem(name, kind)
             self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
         self.choice = QComboBox(self)
         self.choice.setObjectName("chartChoice")
-        self.choice.setAccessibleName(self.tr("What is counted"))
+        self.choice.setAccessibleName(self.tr("Chart data"))
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.turn = QToolButton(self)
@@ -244,8 +244,8 @@ class ChartPages(QWidget):
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)
-            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
-            self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
+            self.title.set_text(self.tr("{0} by use").format(plural(total, "byte")))
+            self.note.set_text(self.tr("Click a row to go to its bytes, or to the first of several ranges."))
             self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
@@ -274,7 +274,7 @@ class ChartPages(QWidget):
 
     def _why(self, found: ChartData | None, *, is_open: bool) -> str:
         if not is_open:
-            return self.tr("Open a shard to see what its bytes are for.")
+            return self.tr("Open a shard to see the use of its bytes.")
         if found is None:
             return self.tr("Counting …")
         return found.why

@@ -41,9 +41,9 @@ _LINES, _PADDING = 3, 4
 
 _MEANINGS = (
     "The format.",
-    "Bytes of all files that the objects became.",
-    "Bytes over those of the contents, and as a share of these.",
-    "Cold cost to open it, find one key and read its object; a round trip is one wait for an answer.",
+    "Total size of the files.",
+    "Bytes in addition to the contents, also as a percentage of them.",
+    "Cost of opening the shard, finding one key and reading its object on a cold start.",
     "Limits of the format.",
 )
 
@@ -200,10 +200,10 @@ class CompareWindow(QDialog):
         self.timeline.show_rows(rows)
         self.table.show_rows(rows)
         content = sum(len(one.data) for one in self.objects)
-        about = self.tr("{0} of ten kinds, {1}, uncompressed in all formats")
+        about = self.tr("{0} of ten kinds ({1}), uncompressed in all formats")
         self.headline.set_text(about.format(plural(len(self.objects), "object"), plural(content, "byte")))
-        waiting = self.tr("Packing: {0} to go …").format(plural(len(self.stale), "format"))
-        self.line.set_text(waiting if self.stale else self.tr("Packed in memory and read back cold"))
+        waiting = self.tr("Packing: {0} left …").format(plural(len(self.stale), "format"))
+        self.line.set_text(waiting if self.stale else self.tr("Packed in memory, then read on a cold start"))
 
     def _measure(self, name: str) -> None:
         def done(row: FormatRow | None, error: BaseException | None) -> None:

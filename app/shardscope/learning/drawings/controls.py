@@ -114,7 +114,7 @@ class Controls(QWidget):
         self._parts: list[QWidget] = []
         self.reset = QPushButton(self.tr("Reset"))
         self.reset.setObjectName("drawingReset")
-        self.reset.setToolTip(self.tr("Back to what the file says"))
+        self.reset.setToolTip(self.tr("Restore the values of the file"))
         self.reset.clicked.connect(self.reset_wanted)
         self._row = FlowLayout(self)
         self._row.setContentsMargins(12, 6, 12, 6)

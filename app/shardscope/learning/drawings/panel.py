@@ -69,7 +69,7 @@ def ask_save(
         try:
             Path(path).write_text(text, encoding="utf-8")
         except OSError:
-            refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
+            refused = QCoreApplication.translate("Drawings", "Cannot write {0}. Choose another folder.")
             report(refused.format(path), True)
         else:
             report(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
@@ -295,7 +295,7 @@ class DrawingPanel(QWidget):
         if self._drawn is not self._sketch:
             # What is shown is of another sketch, or of other bytes.
             self._take(None)
-        self.notice.set_text(self.tr("This cannot be drawn: {0}").format(error_text(error)))
+        self.notice.set_text(self.tr("Cannot draw this: {0}").format(error_text(error)))
         self.notice.show()
 
     # --- both ways ---

@@ -24,7 +24,7 @@ class FormatPage(QWidget):
         self._row: int | None = None
         self.choice = QComboBox()
         self.choice.setObjectName("pageChoice")
-        self.choice.setAccessibleName(self.tr("Which page"))
+        self.choice.setAccessibleName(self.tr("Page"))
         self.choice.setToolTip(self.tr("The pages of all formats, and the glossary"))
         self.choice.setMinimumContentsLength(10)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -137,7 +137,7 @@ class FormatPage(QWidget):
             if path:
                 self._session.select_node(path, self)
             else:
-                sentence = self.tr("This file has no {0} among the parts that were looked at")
+                sentence = self.tr("No {0} found in the searched part of this file")
                 self._session.message.emit(sentence.format(name))
 
-        self._session.ask(work, take, failed=self.tr("{0} cannot be looked for").format(name), key=("page field", self))
+        self._session.ask(work, take, failed=self.tr("Cannot search for {0}").format(name), key=("page field", self))

@@ -86,7 +86,7 @@ class ShortcutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.field = QLineEdit()
         self.field.setObjectName("shortcutSearch")
-        self.field.setPlaceholderText(self.tr("Search: what to do, or a key"))
+        self.field.setPlaceholderText(self.tr("Filter: action or key"))
         self.field.setAccessibleName(self.tr("Search shortcuts"))
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(self._filter)
@@ -139,7 +139,7 @@ class ShortcutDialog(QDialog):
             if not entry.action.isEnabled():
                 for column in (0, 1):
                     item.setForeground(column, theme.of(self).muted)
-                item.setToolTip(0, self.tr("Not possible now"))
+                item.setToolTip(0, self.tr("Not available now"))
         self.list.expandAll()
 
     def _filter(self, text: str) -> None:
@@ -151,7 +151,7 @@ class ShortcutDialog(QDialog):
             head.setHidden(all(item.isHidden() for item in items))
         found = self.shown()
         self.note.setText(
-            self.tr("Return does what is selected · Esc closes") if found else self.tr("No shortcut has these words")
+            self.tr("Return runs the selected action · Esc closes") if found else self.tr("No matching shortcuts")
         )
         if words and found:
             self.list.setCurrentItem(found[0])

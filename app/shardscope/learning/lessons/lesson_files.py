@@ -56,7 +56,8 @@ class LessonFiles(QWidget):
                 for stage, answer in answers
                 if answer is not None
             ]
-            return "\n\n".join((notes_of(lesson), "## Solutions", self.tr("Of fresh files: an example."), *lines))
+            examples = self.tr("For generated files, the answers are examples.")
+            return "\n\n".join((notes_of(lesson), "## Solutions", examples, *lines))
 
         def take(words: str) -> None:
             view = ResourceFreeText()
@@ -74,7 +75,7 @@ class LessonFiles(QWidget):
         def find() -> Lesson | QImage:
             found = None if urlsplit(link).scheme else beside(lesson, path)
             if found is None:
-                raise UsageError(f"{link} is not opened: it is not a file beside this lesson")
+                raise UsageError(f"cannot open {link}: it is not a file beside this lesson")
             if found.suffix != ".md":
                 return _picture(found)
             try:
@@ -133,13 +134,13 @@ def _picture(path: Path) -> QImage:
         UsageError: It has over 4 MiB, is an SVG that refers to other files, or is not a picture.
     """
     if path.stat().st_size > _MOST_PICTURE:
-        raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
+        raise UsageError(f"{path.name} is too large: pictures of a lesson have at most {_MOST_PICTURE >> 20} MiB")
     data = path.read_bytes()
     image = QImage()
     if path.suffix.lower() == ".svg":
         # Qt would open the files that it names; text in other encodings could hide their names.
         if _LOADS.search(data) or b"\0" in data:
-            raise UsageError(f"{path.name} is not shown: it names other files, or declares entities")
+            raise UsageError(f"{path.name} is not shown: it refers to other files, or declares entities")
         renderer = QSvgRenderer(QByteArray(data))
         size = renderer.defaultSize().scaled(_PICTURE, Qt.AspectRatioMode.KeepAspectRatio)
         if renderer.isValid() and not size.isEmpty():

@@ -45,7 +45,7 @@ class LessonList(QScrollArea):
         titles = {one.name: one.title for one in lessons}
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
-        broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
+        broken = self.tr("Missions: find the damage in a file and repair it in the sandbox")
         about = self.tr("About this file's format")
         if first:
             about = f"{about}: {format_of(format).title}"
@@ -113,8 +113,8 @@ class LessonCard(QWidget):
         self.again.setText(self.tr("↺"))
         self.again.setObjectName(f"again-{lesson.name}")
         self.again.setAutoRaise(True)
-        self.again.setAccessibleName(self.tr("Forget how far you came: {0}").format(lesson.title))
-        self.again.setToolTip(self.tr("Begin at the first step again"))
+        self.again.setAccessibleName(self.tr("Reset progress: {0}").format(lesson.title))
+        self.again.setToolTip(self.tr("Start again at the first step"))
         self.again.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)

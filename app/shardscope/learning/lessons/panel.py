@@ -177,14 +177,14 @@ class LessonPanel(QWidget):
         self.leave.setObjectName("lessonLeave")
         self.leave.setText(self.tr("✕"))
         self.leave.setAutoRaise(True)
-        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setToolTip(self.tr("Leave the lesson; you can continue later"))
         self.leave.setAccessibleName(self.tr("Leave the lesson"))
         self.leave.clicked.connect(self.player.leave)
         self.reload = QToolButton()
         self.reload.setObjectName("lessonReload")
         self.reload.setText(self.tr("Reload lesson"))
         self.reload.setAutoRaise(True)
-        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
+        self.reload.setToolTip(self.tr("Reads the lesson file again. This happens automatically when it is saved."))
         self.reload.clicked.connect(self.reload_wanted)
         top = self._top = QHBoxLayout()
         top.addWidget(self.title, 1)
@@ -331,10 +331,10 @@ class LessonPanel(QWidget):
     def _trouble(self, lesson: Lesson) -> str:
         player = self.player
         if player.astray:
-            words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
+            words = self.tr("{0} is open, but the lesson is about another file. Go back to it, or leave the lesson.")
             if self._session.request.sandbox:
                 words = self.tr(
-                    "The sandbox of {0} is open, and the lesson is about another file. Press *Back to the lesson's "
+                    "The sandbox of {0} is open, but the lesson is about another file. Press *Back to the lesson's "
                     "file*: you are asked before changes are dropped."
                 )
             return words.format(escaped(player.astray))
@@ -344,7 +344,7 @@ class LessonPanel(QWidget):
         if player.trying:
             line = player.stage.line if player.stage is not None else 0
             return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
-        return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
+        return self.tr("This step cannot be shown: {0}. Continue with the next one.").format(why)
 
 
     def _show_question(self) -> None:

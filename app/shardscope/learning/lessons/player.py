@@ -322,7 +322,7 @@ class LessonPlayer(QObject):
                 if here and not self.astray:
                     self._open(str(place))
             elif here:
-                self._failed(error or ShardError("no file was made"))
+                self._failed(error or ShardError("no file was generated"))
 
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 

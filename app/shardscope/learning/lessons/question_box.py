@@ -81,7 +81,7 @@ class QuestionBox(QWidget):
             {
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
-                Answer.MENDED: self.tr("*Check* looks at the open bytes, those of the sandbox above all."),
+                Answer.MENDED: self.tr("*Check* examines the open bytes, including changes in the sandbox."),
             }.get(question.kind, "")
         )
         self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))

@@ -76,7 +76,7 @@ class Sandbox(QObject):
         if shard is None:
             return self.tr("Open a file first")
         if self._session.request.inside:
-            return self.tr("It lies inside another file: save it as a file first, and open that")
+            return self.tr("This is inside another file: save it as a file and open that")
         if shard.source is None and not self.member:
             return self.tr("A folder has no bytes to change: select bytes of one of its files")
         return ""
@@ -169,7 +169,7 @@ class Sandbox(QObject):
             return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
         self._session.ask(
-            made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=JobPriority.SCREEN
+            made, self._add, failed=self.tr("Cannot flip the bit"), key=("flip", self), priority=JobPriority.SCREEN
         )
 
     def overwrite(self, data: bytes) -> None:
@@ -243,7 +243,7 @@ class Sandbox(QObject):
     def _changed_source(self, shard: Shard) -> PatchedSource:
         source = shard.source
         if not isinstance(source, PatchedSource):
-            raise UsageError("there are no bytes of a sandbox")
+            raise UsageError("the sandbox is not open")
         return PatchedSource(source.base, self.changes, expects=self._expects)
 
     @staticmethod
@@ -344,7 +344,7 @@ class Sandbox(QObject):
         if self._was is None:
             source = self.source
             size = min(source.size, MOST_BYTES) if source is not None else 0
-            self.error = self.tr("press Compare to read the objects as they are on disk")
+            self.error = self.tr("press Compare to read the objects from disk")
             self._session.with_consent(self.tr("Comparing the objects"), size, self._note)
             return
         was = self._was
@@ -373,7 +373,7 @@ class Sandbox(QObject):
             key=("compare", self),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
-            title=self.tr("Compare with the file as it was"),
+            title=self.tr("Compare with the original file"),
         )
         self.compared.emit()
 
@@ -420,7 +420,7 @@ class Sandbox(QObject):
         def work(shard: Shard, job: Job) -> None:
             source = self._changed_source(shard)
             if "://" not in original and path.exists() and path.samefile(original):
-                raise UsageError(f"{path.name} is the file itself, which a sandbox never changes: choose another name")
+                raise UsageError(f"{path.name} is the original file, which is never changed: choose another name")
             pieces = read_pieces(source, 0, source.size)
             at = 0
 

@@ -61,14 +61,14 @@ class ExtractionOutcome:
         count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
         parts = [f"{count} written to {where.name or where}"]
         if self.skipped:
-            what = "file exists already: skipped"
-            parts.append(plural(self.skipped, what, "files exist already: skipped"))
+            what = "file already exists: skipped"
+            parts.append(plural(self.skipped, what, "files already exist: skipped"))
         if self.failed:
             reason = f": {self.failures[0].reason}" if self.failures and not self.stopped else ""
             see = f"; see {self.manifest.name}" if self.manifest is not None else ""
             parts.append(f"{self.failed:,} failed{reason}{see}")
         if self.left_out:
-            parts.append(f"{self.left_out:,} deleted left out")
+            parts.append(f"{self.left_out:,}tombstoned skipped")
         if self.stopped:
             parts.append(f"stopped: {self.stopped}")
         text = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
@@ -180,7 +180,7 @@ def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> 
             opened.load_index(progress)
         if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
             # The rows of a data set are numbered through all of its shards.
-            raise SourceChanged(f"{wanted.request.name} has other objects by now: reload it first")
+            raise SourceChanged(f"{wanted.request.name} now has other objects: reload it first")
     except BaseException:
         opened.close()
         raise

@@ -124,7 +124,7 @@ class AddressDialog(QDialog):
         self.endpoint = QComboBox(self)
         self.region = QLineEdit(options.region or "" if options is not None else "", self)
         self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
-        self.pays = TickBox(self.tr("&Requester pays (you are billed for requests and transfer)"), self)
+        self.pays = TickBox(self.tr("&Requester pays (requester pays: you are billed for requests and transfer)"), self)
         self.allowed = QLabel(self)
         self.test = QPushButton(self.tr("&Test connection"), self)
         self.buttons = QDialogButtonBox(self)

@@ -82,7 +82,8 @@ class EditActions(QObject):
         possible = not switch.edit_permission.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        words = self.tr("Off at every open, against accidental changes") if possible else switch.edit_permission.why_not
+        safe = self.tr("Turned off whenever a file is opened, against accidental changes")
+        words = safe if possible else switch.edit_permission.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:
             action.setVisible(verb in there)

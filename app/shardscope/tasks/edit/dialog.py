@@ -47,7 +47,7 @@ LONG = 64
 
 
 class ChangeModel(TableModel):
-    titles = ("What", "Where", "Old", "New")
+    titles = ("Change", "Range", "Old", "New")
     numbers = ()
     things: tuple[ChangeRow, ...] = ()
     short = SHORT

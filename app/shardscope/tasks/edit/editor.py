@@ -100,7 +100,7 @@ class Editor(QObject):
             proposal = propose(shard, asked)
             if not left_out:
                 return asked, proposal
-            more = f"{plural(left_out, 'row')} without an object left out."
+            more = f"{plural(left_out, 'row')} without an object skipped."
             return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
 
         def look() -> None:

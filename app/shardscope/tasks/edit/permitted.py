@@ -111,7 +111,7 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
 
 def _no_permission(path: Path | None, folder: Path) -> str:
     if path is not None and not os.access(path, os.W_OK):
-        return f"No permission to write {path.name}: change it, or copy the file"
+        return f"No permission to write {path.name}: change the permissions, or copy the file"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"No permission to write into {folder}: the undo file cannot be kept there"
     return ""

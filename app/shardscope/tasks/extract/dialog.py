@@ -113,7 +113,7 @@ class ExtractDialog(QDialog):
         self.guess = TickBox("A&dd missing file extensions (detected from content)", page)
         self.guess.setChecked(choices.guess_extension)
         self.skip_unused = TickBox("Skip &unused slots", page)
-        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them. They never become files."))
+        self.skip_unused.setToolTip(self.tr("Omits them from the manifest. They are never written as files."))
         self.skip_unused.setChecked(choices.skip_unused)
         self.manifest = TickBox(self.tr("Write a &manifest"), page)
         self.manifest.setToolTip(self.tr("manifest.json: key, size and sha256 of every file written"))

@@ -31,7 +31,7 @@ _ROWS = 4
 
 
 class InputModel(TableModel):
-    titles = ("Name", "What it is", "Size")
+    titles = ("Name", "Type", "Size")
     numbers = (2,)
     things: list[str]
 

@@ -75,7 +75,7 @@ class KeyRules(QWidget):
         self.rule = QComboBox(self)
         self.rule.setObjectName("keyRule")
         self.rule.setAccessibleName(self.tr("Rule for keys"))
-        self.rule.setToolTip(self.tr("How keys of the new shard are chosen"))
+        self.rule.setToolTip(self.tr("Rule for the keys of the new shard"))
         for choice, words in RULES:
             self.rule.addItem(self.tr(words), choice.value)
         self.about = plain_label("", "keyRuleAbout", wrap=True)

@@ -66,7 +66,7 @@ class RecoverDialog(QDialog):
         self.rows.setObjectName("salvageRows")
         self.rows.setAccessibleName(self.tr("Recovered objects"))
         self.rows.setHeaderLabels(
-            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Checked by, or reason")]
+            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")]
         )
         self.rows.setRootIsDecorated(False)
         self.rows.setUniformRowHeights(True)

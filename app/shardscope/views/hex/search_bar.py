@@ -89,7 +89,7 @@ KINDS = MappingProxyType[str, tuple[str, Parse]](
         "Hex": ("53 57 ?? 4?", lambda text: (parse_hex(text),)),
         "Text": ("text, as UTF-8", lambda text: (parse_text(text),)),
         "UTF-16": ("text, as UTF-16 little-endian", lambda text: (parse_text(text, "utf-16-le"),)),
-        "Number": ("512, 0x200 or 1.5, in every width and order; u16be:512 is one", parse_numbers),
+        "Number": ("512, 0x200 or 1.5, in every width and byte order; u16be:512 for one of them", parse_numbers),
     }
 )
 _STEPS = 1000

@@ -151,5 +151,5 @@ class DetailsDialog(QDialog):
 
     def _save(self, path: str) -> None:
         done = self.view.write(Path(path))
-        saved, not_saved = self.tr("Saved: {0}"), self.tr("{0} cannot be written. Choose another folder.")
+        saved, not_saved = self.tr("Saved: {0}"), self.tr("Cannot write {0}. Choose another folder.")
         self.said.setText((saved if done else not_saved).format(Path(path).name))

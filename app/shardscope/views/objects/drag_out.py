@@ -264,7 +264,7 @@ class DragOut(QObject):
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
                 QToolTip.hideText()
-                self._session.say(self.tr("Too large to drag: extract them instead"), failed=True)
+                self._session.say(self.tr("Too large to drag: extract the objects instead"), failed=True)
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
@@ -295,8 +295,8 @@ class DragOut(QObject):
                 text = self.tr("{0}, and {1} more").format(text, f"{more:,}")
             self._session.troubled.emit(text, prepared.remedy)
         if prepared.left_out:
-            one = self.tr("1 deleted object left out: extract it instead")
-            several = self.tr("{0} deleted objects left out: extract them instead")
+            one = self.tr("1 tombstoned object skipped: extract it instead")
+            several = self.tr("{0} tombstoned objects skipped: extract them instead")
             left_out = prepared.left_out
             self._session.say(one if left_out == 1 else several.format(f"{left_out:,}"), failed=True)
         if prepared.files:
@@ -333,7 +333,7 @@ class DragOut(QObject):
 
     def _drag(self, prepared: Prepared) -> None:
         if not self._dragging:
-            self._session.message.emit(self.tr("{0} ready: drag once more").format(files_text(prepared)))
+            self._session.message.emit(self.tr("{0} ready: drag again").format(files_text(prepared)))
             return
         pixmap = drag_pixmap(prepared, self._view)
         self.run_drag(_mime(prepared), pixmap)

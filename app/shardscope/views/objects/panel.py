@@ -136,7 +136,7 @@ class FileSeeker(QObject):
         if self._session.shard is None:
             return
         # Unless a key matches, all objects are searched.
-        self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
+        self._session.with_index(self.tr("Searching for {0}").format(path.name), lambda: self._seek(path))
 
     def _seek(self, path: Path) -> None:
         def take(found: FileMatch) -> None:
@@ -150,7 +150,7 @@ class FileSeeker(QObject):
             self._session.message.emit(str(words))
             self._note(str(words))
 
-        self._note(self.tr("looking for {0} …").format(path.name))
+        self._note(self.tr("searching for {0} …").format(path.name))
         job = self._session.ask(
             lambda shard, job: find_file(shard, path, job.progress),
             take,

@@ -87,7 +87,7 @@ class FolderBrowser(QObject):
         address = parse_address(uri)
         self.uri, self.problem, self.more = address.shown, "", True
         above = address.parent
-        self.places = [] if above is None else [PlaceEntry(above.shown, UP, self.tr("The folder above"))]
+        self.places = [] if above is None else [PlaceEntry(above.shown, UP, self.tr("Parent folder"))]
         self.moved.emit()
         return self._ask()
 
@@ -254,7 +254,7 @@ class PlacesPanel(QWidget):
         self._near, self._status = (), ""
         self.browsing.stop()
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
-        kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
+        kind = "Key spaces" if spaces else "Shards" if isinstance(shard, DataSet) else Group.NEAR.value
         self.groups.setItemText(0, kind)
         if spaces and isinstance(shard, DataSet):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
@@ -288,7 +288,7 @@ class PlacesPanel(QWidget):
             self._refill()
 
         def failed(error: BaseException) -> None:
-            self._status = f"The folder cannot be listed: {error_text(error)}"
+            self._status = f"Cannot list the folder: {error_text(error)}"
             self._refill()
 
         self._session.ask(
@@ -407,7 +407,7 @@ class PlacesPanel(QWidget):
             return
         problem = self.model.problem_of(place.where)
         if problem:
-            self._session.say(self.tr("{0} cannot be read: {1}").format(place.title, problem), failed=True)
+            self._session.say(self.tr("Cannot read {0}: {1}").format(place.title, problem), failed=True)
             return
         self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 

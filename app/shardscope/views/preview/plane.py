@@ -245,7 +245,7 @@ class ZoomBar(QWidget):
         self.text.setObjectName("previewValue")
         self.percent = plain_label("", "previewZoom")
         self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
-        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Real pixels (1)"), 0)
+        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Actual size (1)"), 0)
         bar = QHBoxLayout(self)
         bar.setContentsMargins(8, 3, 8, 4)
         bar.setSpacing(4)

@@ -487,7 +487,7 @@ class TracePanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setAccessibleName(self.tr("How to begin"))
+        area.setAccessibleName(self.tr("Getting started"))
         area.setWidget(empty)
         return area
 

@@ -141,7 +141,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class RequestLogModel(TableModel):
-    titles = ("For", "Range", "Bytes", "Answer")
+    titles = ("Purpose", "Range", "Bytes", "Response")
     numbers = (BYTES,)
     things: Any
 
@@ -240,7 +240,7 @@ class RequestLogModel(TableModel):
     def _lasted(self, number: int) -> str:
         plan = self.schedule
         wait, all_ = plan.answer[number] - plan.begin[number], plan.end[number] - plan.begin[number]
-        return f"{seconds_text(float(wait))} until the answer, {seconds_text(float(all_))} in all"
+        return f"{seconds_text(float(wait))} until the first byte, {seconds_text(float(all_))} in total"
 
     def tip(self, row: int, column: int) -> str:
         record, number = self.record(row), int(self.things[row])

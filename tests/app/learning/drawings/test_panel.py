@@ -150,7 +150,7 @@ def test_controls(qtbot: QtBot, panel: DrawingPanel) -> None:
     before = panel.drawing
     choice.setCurrentIndex(2)
     qtbot.waitUntil(panel.notice.isVisible)
-    assert panel.notice.text.startswith("This cannot be drawn: the index ends too early")
+    assert "the index ends too early" in panel.notice.text
     assert panel.drawing is before
     with qtbot.waitSignal(panel.drawn):
         row.reset.click()
@@ -205,7 +205,7 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
         "Drawing copied, as SVG and as a picture",
         "Drawing saved",
     ]
-    assert said[2].endswith("cannot be written. Choose another folder.")
+    assert said[2].startswith("Cannot write ")
 
 
 @pytest.mark.parametrize("width", [420, 900])
