@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
-        # Such as a server without the system libraries of Qt.
+        # For example on a server without the system libraries of Qt.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
         return 2
 

@@ -350,7 +350,7 @@ class OpenedShard(QObject):
         return work
 
     def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
-        failure = OpenFailure(request, error or ShardError("no file"))
+        failure = OpenFailure(request, error or ShardError("nothing was opened"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
         if isinstance(error, StoreUntrusted):

@@ -114,21 +114,21 @@ def read_message(data: bytes) -> tuple[Handover, ...]:
 
 def _read_entry(entry: object) -> Handover:
     if not isinstance(entry, Mapping):
-        raise ValueError("no file")
+        raise ValueError("an entry is not a file")
     uri, format = entry.get("uri"), entry.get("format")
     if not isinstance(uri, str) or not 0 < len(uri) <= LONGEST_PATH or not uri.isprintable():
-        raise ValueError("no path")
+        raise ValueError("the path is invalid")
     if is_address(uri):
         try:
             parse_address(split_inside(uri)[0])
         except UsageError as error:
-            raise ValueError("no address") from error
+            raise ValueError("the address is invalid") from error
         if not may_be_sent(uri):
-            raise ValueError("a credential")
+            raise ValueError("the address contains a credential")
     elif not Path(uri).is_absolute():
         raise ValueError("the path is not absolute")
     if format is not None and format not in (*FORMATS, *CONTAINERS):
-        raise ValueError("no format")
+        raise ValueError("the format is unknown")
     return Handover(uri, format, _read_span(entry.get("select")))
 
 

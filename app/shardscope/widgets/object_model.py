@@ -159,7 +159,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def block(self) -> tuple[int, int]:
-        """Half-open range of places of the current block."""
+        """Half-open range of places (indices into the shown order) of the current block."""
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
@@ -185,11 +185,11 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
-        """True if `place_of` takes too long for the GUI thread and needs a job."""
+        """True if `place_of` is too slow for the GUI thread and needs a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
-        """Return the place of a row; None if it is not shown. O(n) in the number of rows after `set_rows`."""
+        """Return the index of a row in the shown order; None if it is not shown. O(n) after `set_rows`."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
         return place_in(self._rows, row)
@@ -208,7 +208,7 @@ class ObjectModel(QAbstractTableModel):
         return place if self._rows is None else int(self._rows[place])
 
     def ranges_of(self, places: Iterable[range]) -> RowRanges:
-        """Return the rows behind ranges of places in the current block."""
+        """Return the rows at ranges of places (indices into the shown order) of the current block."""
         first = self._first
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 

@@ -44,7 +44,7 @@ class OptionField(QWidget):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return why the value is invalid; empty if it is valid."""
+        """Return the error of the entered value; empty if it is valid."""
         try:
             self.option.value_of(self.value())
         except UsageError as error:

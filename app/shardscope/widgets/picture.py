@@ -37,7 +37,7 @@ def write_picture(widget: QWidget, path: Path) -> bool:
 
 
 def ask_picture(widget: QWidget, name: str, report: Callable[[str, bool], object]) -> QFileDialog:
-    """Ask for a path and write the picture; `told` gets a message and whether writing failed."""
+    """Ask for a path and write the picture; `report` gets a message and whether writing failed."""
 
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))

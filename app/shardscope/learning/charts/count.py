@@ -86,7 +86,7 @@ def _kinds(sizes: Sizes) -> tuple[tuple[str, str], ...]:
 def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
     low, high = int(sizes.edges[first]), int(sizes.edges[last]) - 1
     if last == len(sizes.counts):
-        # The last bin of a histogram has its upper edge, too.
+        # The last bin of a histogram includes its upper edge.
         high = max(high, sizes.largest)
     count = int(sizes.counts[first:last].sum())
     noun = sizes.kind if count == 1 else _many(sizes.kind)

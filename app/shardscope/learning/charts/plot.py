@@ -63,7 +63,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
         found = ticks(AxisScale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
     if chart.scale is AxisScale.SIZES and len(edges) <= most and chart.edges[0]:
-        # So few that each has room.
+        # So few that each one fits.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(chart.scale, low, high, most)
     return [(-0.5, text) if chart.scale is AxisScale.SIZES and at == -1 else (at, text) for at, text in found]
@@ -82,7 +82,7 @@ def _size_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     first = max(ceil(low), 0)
     first += -first % step
     if found and step > 1 and first == 0:
-        # It would stand on the 0 before it.
+        # It would overlap the 0 before it.
         first = step
     return found + [(float(at), size_words(2.0**at)) for at in range(first, floor(high + 1e-9) + 1, step)]
 
@@ -209,14 +209,14 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         across = chart_ticks(chart, max(int(view.width() / TICK_SPACE), 2))
         up = ticks(AxisScale.LINEAR, 0.0, self._top(), max(int(view.height() / 30), 2))
         if not (chart.values % 1).any():
-            # There is no half of an object.
+            # Numbers of objects are integers.
             up = [(at, text) for at, text in up if at == round(at)]
         self.getPlotItem().getAxis("bottom").setTicks([across])
         self.getPlotItem().getAxis("left").setTicks([up])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # The base class resizes once before our own parts are there.
+        # The base class resizes before the parts of this class exist.
         if getattr(self, "chart", None) is not None:
             self._again.start()
 

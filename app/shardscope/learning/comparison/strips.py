@@ -82,7 +82,7 @@ class Strips(WithTips):
             self._paint_row(painter, colours, number, row)
         bottom = _TOP + len(self.rows) * self._step
         if content := max((row.content for row in self.rows), default=0):
-            # Contents alone would end here.
+            # Line at the size of the contents alone.
             painter.setPen(QPen(colours.text, 1, Qt.PenStyle.DashLine))
             x = round(_SIDE + content * self.scale)
             painter.drawLine(x, 2, x, round(bottom))
@@ -111,7 +111,7 @@ class Strips(WithTips):
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, text)
         x = strip.left()
         for piece in row.pieces:
-            # What is narrower than a pixel is a pixel: to scale it would not be there at all.
+            # At least one pixel, so that every piece is visible.
             body = QRectF(x, strip.top(), max(piece.size * self.scale, 1), strip.height())
             paint_ground(painter, colours, piece.role, body)
             if body.width() > _SWATCH:

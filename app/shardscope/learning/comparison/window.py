@@ -177,7 +177,7 @@ class CompareWindow(QDialog):
         below.addWidget(self.timeline)
         below.addWidget(self.table, 1)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
-        # Its parts take the keyboard.
+        # The focus goes to its parts.
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
@@ -247,5 +247,5 @@ class CompareFormats(QObject):
 
     def _closed(self, _: int) -> None:
         self.sheet = None
-        # Not every desktop gives the keyboard back to the window by itself.
+        # Some desktops do not return the keyboard to the window.
         self._window.window().activateWindow()

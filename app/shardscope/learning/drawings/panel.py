@@ -263,7 +263,7 @@ class DrawingPanel(QWidget):
             return sketch.draw(values)
 
         def take(drawing: Drawing) -> None:
-            if self.name == sketch.name:  # a drawing that was at hand may have come to the front meanwhile
+            if self.name == sketch.name:  # another drawing may have been shown meanwhile
                 self._take(drawing)
 
         self._session.ask(work, take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
@@ -279,7 +279,7 @@ class DrawingPanel(QWidget):
         self.notice.hide()
         self._drawn = self._sketch
         if drawing is not None and self._sketch is not None:
-            # Where a value has to be read, a control is there from the first drawing on.
+            # A control whose value must be read exists only once something is drawn.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
         self.drawing = drawing
@@ -293,7 +293,7 @@ class DrawingPanel(QWidget):
 
     def _failed(self, error: BaseException) -> None:
         if self._drawn is not self._sketch:
-            # What is shown is of another sketch, or of other bytes.
+            # The drawing shown belongs to another sketch, or to other bytes.
             self._take(None)
         self.notice.set_text(self.tr("Cannot draw this: {0}").format(error_text(error)))
         self.notice.show()

@@ -217,7 +217,7 @@ class HighlightLayer(_Page):
         if stop.grip is not None:
             paint_grip(painter, stop.grip, accent, wide=4.0)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        # A line in the colour of the page beside it: the frame is seen on any tint.
+        # A line in the page colour beside the frame makes it visible on any tint.
         for grown, colour, width in ((2.0, base, 1.5), (3.5, accent, 2.0)):
             painter.setPen(QPen(colour, width))
             painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)
@@ -480,7 +480,7 @@ class DrawingView(QGraphicsView):
         if event.reason() is Qt.FocusReason.BacktabFocusReason:
             self._go_to(len(self._stops) - 1)
         elif self._stop < 0 and event.reason() is not Qt.FocusReason.MouseFocusReason:
-            # Where the drawing is still being made, it will.
+            # While the drawing is being computed, this happens later.
             self._by_keyboard = True
             self._go_to(0)
         self._mark_stop()

@@ -54,7 +54,7 @@ class StagePlayback(QObject):
             self._set(0 if self.held else len(stages), 1.0)
 
     def hold(self, held: bool) -> None:
-        """Stay before the first stage (`held`), or show all stages again."""
+        """Stay before the first stage if `held`, else show all stages again."""
         if held != self.held:
             self.held, self.playing = held, False
             self._set(0 if held else len(self.stages), 1.0)

@@ -99,7 +99,7 @@ class PageView(ResourceFreeText):
         if self._page is None:
             return
         self._lit = None
-        # Dressed before it is laid out: each change of a document that is shown lays it out again.
+        # Style the document before it is shown: each later change would lay it out again.
         document = QTextDocument(self)
         document.setDefaultFont(self.font())
         document.setDocumentMargin(12)

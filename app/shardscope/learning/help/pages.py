@@ -129,7 +129,7 @@ def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[st
         if fenced or not line or line.startswith(("#", "```")):
             yield line
         elif line.startswith("<picture>"):
-            continue  # the window has the drawing itself, of the file that is open
+            continue  # the window shows the drawing of the open file itself
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):
@@ -192,5 +192,5 @@ def _some_children(node: Node) -> Sequence[Node]:
     try:
         return node.children[:_MOST_CHILDREN] if isinstance(node.children, Children) else node.children
     except ShardError:
-        # What cannot be read has no field to show; the tree states why.
+        # An unreadable part has no fields; the tree shows the error.
         return ()

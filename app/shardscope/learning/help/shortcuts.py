@@ -173,7 +173,7 @@ class ShortcutDialog(QDialog):
         action = item.data(0, _ACTION)
         if isinstance(action, QAction) and action.isEnabled():
             self.close()
-            # After the keyboard is back in the window: an action may go where the keyboard is.
+            # After the window has the focus again: an action may depend on the focused widget.
             QTimer.singleShot(0, action, action.trigger)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -196,7 +196,7 @@ class ShortcutDialog(QDialog):
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
-    # One that was closed is still there until the event loop deletes it.
+    # A closed dialog exists until the event loop deletes it.
     open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
     sheet = open_ones[0] if open_ones else ShortcutDialog(window)
     sheet.show()

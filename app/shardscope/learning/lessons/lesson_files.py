@@ -138,7 +138,7 @@ def _picture(path: Path) -> QImage:
     data = path.read_bytes()
     image = QImage()
     if path.suffix.lower() == ".svg":
-        # Qt would open the files that it names; text in other encodings could hide their names.
+        # Qt would open the files that an SVG refers to; other encodings could hide their names.
         if _LOADS.search(data) or b"\0" in data:
             raise UsageError(f"{path.name} is not shown: it refers to other files, or declares entities")
         renderer = QSvgRenderer(QByteArray(data))

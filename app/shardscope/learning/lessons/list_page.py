@@ -131,7 +131,7 @@ class LessonCard(QWidget):
 
     def set_title(self, *, own_group: bool) -> None:
         """Set the title, prefixed with the format unless the heading of the group names it."""
-        # The heading of its own group names the format.
+        # In its own group, the heading names the format.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not own_group else ""
         self.title.set_text(f"{about}{self.lesson.title}")
         self.refresh()
@@ -151,7 +151,7 @@ class LessonCard(QWidget):
         if step > 0:
             said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
         if not said:
-            after = self.tr(" · after: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
+            after = self.tr(" · requires: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
             return self.tr("{0} · {1} min").format(steps, self.lesson.minutes) + after
         return " · ".join(said if step > 0 else [*said, steps])
 

@@ -90,7 +90,7 @@ class LessonPanel(QWidget):
         if not self._listed:
             self._fill_list()
         for card in self.list.cards:
-            card.refresh()  # another window may have gone on with a lesson
+            card.refresh()  # another window may have continued a lesson
 
     def _list_again(self) -> None:
         self._listed = False
@@ -109,7 +109,7 @@ class LessonPanel(QWidget):
 
     def _chosen(self, lesson: Lesson) -> None:
         self.begin(lesson)
-        # The button that began it is gone: the keyboard stays here.
+        # The button that started the lesson is hidden now: keep the focus here.
         self.setFocus()
         self._keyboard = True
 
@@ -251,10 +251,10 @@ class LessonPanel(QWidget):
         if self.player.last:
             self.player.finish()
         else:
-            # Files that are opened on the way take the keyboard; it comes back with the question.
+            # Opening a file moves the focus; it returns with the question.
             self._keyboard = self.isAncestorOf(QApplication.focusWidget() or self.window())
             if self.next.hasFocus():
-                # Where Next is not to be had, the keyboard would go to Back.
+                # If Next is disabled, the focus would move to Back.
                 self.area.setFocus()
             self.player.go(self.player.number + 1)
 
@@ -277,11 +277,11 @@ class LessonPanel(QWidget):
     def _refresh(self) -> None:
         player = self.player
         lesson = player.lesson
-        # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
+        # A focused button that is disabled or hidden would pass the focus to an arbitrary widget.
         held = self.isAncestorOf(QApplication.focusWidget() or self.window())
         left = lesson is None and self.pages.currentIndex() == 1
         if lesson is not None and self.pages.currentIndex() == 0:
-            # The file of the lesson takes the keyboard when it opens; it comes back with the question.
+            # Opening the file of the lesson moves the focus; it returns with the question.
             self._keyboard = True
         self.pages.setCurrentIndex(0 if lesson is None else 1)
         self.setFocusProxy(self.list if lesson is None else self.area)
@@ -370,7 +370,7 @@ class LessonPanel(QWidget):
         self.question.show_hints(question.hints[: player.hints])
         more = player.hints < len(question.hints) and not player.solved
         if self.hint.hasFocus() and not more:
-            self.setFocus()  # else it would go to *Show me*, and Space again give the answer away
+            self.setFocus()  # otherwise the focus moves to *Show me*, and Space would reveal the answer
             self.question.take_focus()
         self.hint.setEnabled(more)
         left = len(question.hints) - player.hints

@@ -112,7 +112,7 @@ class LessonPlayer(QObject):
             self._session.open(back, select=selected)
             return
         if not is_fresh(self._session.request.uri):
-            self._clean()  # else it goes when something else is opened
+            self._clean()  # otherwise it is removed when another file is opened
         if stays and selected is not None:
             self._session.select_span(selected, self)
         elif stays:
@@ -122,7 +122,7 @@ class LessonPlayer(QObject):
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
         self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
-            # What is open may be in it: it goes when something else is.
+            # The open file may be in this folder: remove it when another file is opened.
             self._old.append(self._folder)
             self._folder = None
 
@@ -190,7 +190,7 @@ class LessonPlayer(QObject):
 
     def _update_open_question(self) -> None:
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
-            return  # the next step is on its way; it may ask something, too
+            return  # the next step is being prepared, and may have a question
         stage = None if self.astray or self.solved else self.stage
         if stage is None:
             self._session.open_question.ask(is_open=False)
@@ -345,14 +345,14 @@ class LessonPlayer(QObject):
         self._clean()
         if self.lesson is None:
             return
-        # The same file with other bytes: whoever changes them keeps the selection.
+        # The same file with other bytes: the code that changed them keeps the selection.
         again = self._session.switching or (self.stage is not None and not self.astray)
         self.stage, self.verdict = None, None
         if self._session.request.uri == self._place(self.lesson, self.number):
             self.astray, self._document = "", self._session.document
             self._stage(self.lesson, self.number, again=again)
         else:
-            # Whoever opens something else decides whether the lesson is over.
+            # Another file is open: the panel says so and offers to go back.
             self.astray = self._session.request.name
             self.trouble = ""
             self.changed.emit()

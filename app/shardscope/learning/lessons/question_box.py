@@ -146,7 +146,7 @@ class QuestionBox(QWidget):
         return self._kind in (Answer.NUMBER, Answer.TEXT)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # The field takes Return by itself.
+        # The field handles Return itself.
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self._right:
             super().keyPressEvent(event)
         elif not event.isAutoRepeat() and not self.field.hasFocus():

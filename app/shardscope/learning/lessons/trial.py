@@ -39,7 +39,7 @@ class LessonTrial(QObject):
         self.path = None
         self._soon.stop()
         if self._files is not None:
-            # At once, on this thread: Python might let it go on any other.
+            # Delete it on this thread: the garbage collector may run on any other.
             delete(self._files)
             self._files = None
 
@@ -48,7 +48,7 @@ class LessonTrial(QObject):
         if path is None:
             return
         if self._files is not None:
-            # What was put in place of the file is another one to the system.
+            # For the system, a replaced file is another file; watch it again.
             self._files.removePath(str(path))
             self._files.addPath(str(path))
 

@@ -52,7 +52,7 @@ class SandboxActions(QObject):
             self.leave_wanted.emit()
         else:
             self._sandbox.switch(True)
-        # Whether it is checked follows what became of it.
+        # Its check mark shows the actual state.
         self.switch.setChecked(self._sandbox.on)
 
     def update(self) -> None:

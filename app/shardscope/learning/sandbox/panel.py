@@ -65,7 +65,7 @@ class BitRow(QWidget):
         for bit, key in self.keys.items():
             set_ = value is not None and bool(value >> bit & 1)
             key.setText("·" if value is None else "1" if set_ else "0")
-            # While the changed file is opened there is no byte: a disabled key would lose the keyboard.
+            # While the changed file is opened there is no byte: a disabled key would lose the focus.
             key.setEnabled(value is not None or key.hasFocus())
             name = self.tr("Flip bit {0} (value {1})").format(bit, 1 << bit)
             key.setToolTip(name)
@@ -134,7 +134,7 @@ class SandboxPanel(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(14, 14, 14, 14)
         column.setSpacing(10)
-        # First what is done: in a low panel only that is seen.
+        # Controls first: a low panel shows only these.
         column.addWidget(what)
         row = QHBoxLayout()
         row.setSpacing(8)

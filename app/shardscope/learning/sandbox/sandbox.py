@@ -263,7 +263,7 @@ class Sandbox(QObject):
                 self._saved = ()
             self.on = True
             if request.changes != self._asked:
-                # Opened again by others, with the changes that it had.
+                # The sandbox was reopened from elsewhere, with its changes.
                 self._soon.stop()
                 self.changes, self.undone, self._expects = request.changes, (), request.expects
                 self._asked = request.changes
@@ -320,7 +320,7 @@ class Sandbox(QObject):
         self.changed.emit()
         self.compared.emit()
         if self.on and self.changes != self._there[0]:
-            # What was typed last, or undone, was not opened any more.
+            # The last change was not opened.
             self._soon.start()
 
     # --- comparing ---
@@ -351,7 +351,7 @@ class Sandbox(QObject):
 
         def take(impact: Impact) -> None:
             if self.changes != self._there[0]:
-                return  # others were typed meanwhile
+                return  # other bytes were typed meanwhile
             self.impact = impact
             self.compared.emit()
             self._session.set_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
@@ -360,7 +360,7 @@ class Sandbox(QObject):
 
         def work(shard: Shard, job: Job) -> Impact:
             noted, keys = was, touched(was, shard)
-            if keys:  # of so many objects not all were noted: those that were changed are, now
+            if keys:  # not all of so many objects were recorded: record the changed ones now
                 with request.open(job.progress) as original:
                     noted = noting(was, original, keys)
             return compare(noted, shard, job.progress)

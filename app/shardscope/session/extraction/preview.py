@@ -32,7 +32,7 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def preview_extraction(wanted: ExtractionRequest, progress: Progress = no_progress) -> ExtractionPreview:
-    """Count the objects and name the first files; reads all columns and the beginning of the first objects."""
+    """Count the objects and name the first files; reads all columns, and the beginning of the first objects."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])

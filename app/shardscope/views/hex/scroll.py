@@ -34,7 +34,7 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Set the total and visible number of rows; keeps the top row, or stays at the bottom."""
+        """Set the total and visible number of rows; keeps the top row, or the end if it is visible."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self._visible), 0)

@@ -652,7 +652,7 @@ class ObjectPanel(QWidget):
             )
 
         if self.model.total:
-            self._session.with_index(self.tr("Finding a key"), find)
+            self._session.with_index(self.tr("Searching for a key"), find)
 
     def _turn(self, step: int) -> None:
         first, last = self.model.block
