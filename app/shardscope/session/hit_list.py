@@ -21,7 +21,7 @@ _PARTS = 4096
 
 
 def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the first and last hit in each of 4,096 equal parts of a source, for drawing; fewer hits are unchanged."""
+    """Return the first and last hit in each of 4,096 equal parts of a source, for drawing; up to 4,096 hits stay."""
     if len(offsets) <= _PARTS:
         return offsets
     first = np.flatnonzero(np.diff(offsets // max(size // _PARTS, 1), prepend=-1))
@@ -30,7 +30,7 @@ def thinned(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class HitList:
-    """Hits, ascending by offset (int64), or in the order of the objects; `count` may exceed the listed ones."""
+    """Hits in ascending order of their offsets (int64), or of the objects; `count` includes hits not listed."""
 
     source: str = ""
     what: str = ""

@@ -78,17 +78,17 @@ Done = Callable[[Any, BaseException | None], None]
 
 @dataclass(eq=False, repr=False)
 class Job:
-    """One unit of work, and the handle to cancel it. The submitter sets `parks`, `completes`, `resume` and `note`.
+    """One unit of work, and the handle to cancel it. Its submitter sets `parks`, `completes`, `resume` and `note`.
 
     Attributes:
         key: A newer job with the same key in the same document cancels this one; None for no key.
         title: Shown in Activity; empty for jobs that are not listed.
         lasting: Whether the job continues when its shard is closed.
-        generation: Shard within the document (`scope`) that the job belongs to.
-        done_amount: Progress, in a unit of the job's own; `total_amount` is 0 while unknown.
-        parks: Whether the job continues while its document is parked, and its result waits there.
+        generation: Number of the opening in the document (`scope`) during which the job was submitted.
+        done_amount: Progress in any unit, of `total_amount`, which is 0 while unknown.
+        parks: Whether the job continues, and keeps its result, while its document is parked.
         completes: Whether closing the window waits for the job instead of cancelling it.
-        started: `time.monotonic()`; 0 before. The same for `ended`.
+        started: Value of `time.monotonic()` at the start, 0 before; `ended` likewise.
     """
 
     _jobs: Jobs
@@ -253,7 +253,7 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
-        """Cancel jobs except completing ones, and deliver all reports; return False if a thread did not end in time."""
+        """Cancel jobs without `completes`, and deliver all reports; return False if a thread did not end in time."""
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True

@@ -80,7 +80,7 @@ class SessionNotes(QObject):
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
-        """Read the notes in a job; after a reload of an edited file, its notes are kept."""
+        """Read the notes in a job; if an edited file is reloaded, its notes are kept."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()

@@ -147,7 +147,7 @@ class OpenedShard(QObject):
     """The open shard, if any. Lives on the GUI thread; all reading is done by jobs.
 
     Attributes:
-        listing: The objects, once their number is known; accessing their length does not read then.
+        listing: The objects, once their number is known, so that `len` does not read.
         replacing: Whether `closed` is emitted because another file is being opened.
         may_leave: Called before the shard is closed, with the next request (None: closing) and a callback. Returns
             whether to continue; if False, it may call the callback later.

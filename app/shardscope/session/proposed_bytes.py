@@ -15,7 +15,7 @@ class ProposedRange:
     """Bytes `[start, stop)` that are going to change.
 
     Attributes:
-        new: The new bytes, or the first of them; None if the file is going to end before.
+        new: The new bytes, or the first of them; None if the file will end before `start`.
         zeros: Whether all new bytes are zero; `new` is ignored then.
     """
 

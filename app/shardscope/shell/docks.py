@@ -340,7 +340,7 @@ class PanelDocks(QObject):
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
     def restore(self, state: QByteArray) -> bool:
-        """Restore a layout of `state`; return False if it has the message has another version."""
+        """Restore a layout returned by `state`; return False if it has another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False

@@ -76,8 +76,8 @@ class LectureActions(QObject):
             "blank": self._action(self.tr("Lecture: blank screen"), "B", "."),
             "ring": self._action(self.tr("Lecture: pointer ring"), "L"),
             "dark": self._action(self.tr("Lecture: dark room"), "D"),
-            "up": self._action(self.tr("Lecture: drawing up"), "Up"),
-            "down": self._action(self.tr("Lecture: drawing down"), "Down"),
+            "up": self._action(self.tr("Lecture: scroll drawing up"), "Up"),
+            "down": self._action(self.tr("Lecture: scroll drawing down"), "Down"),
             "leave": self._action(self.tr("Lecture: leave"), "Esc", "F11"),
         }
         for name, action in self.all.items():

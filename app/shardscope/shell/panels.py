@@ -58,7 +58,7 @@ def default_widths(window: int) -> dict[Area, int]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One dock.
+    """Panel in a dock.
 
     Attributes:
         name: Name for `--show`; the object name of the dock is `<name>Dock`.

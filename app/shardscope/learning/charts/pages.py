@@ -220,7 +220,7 @@ class ChartPages(QWidget):
             key=("chart", kind, self),
             pool=Pool.CPU,
             priority=JobPriority.PREFETCH,
-            title=self.tr("Chart: read all bytes") if agreed else "",
+            title=self.tr("Reading all bytes for a chart") if agreed else "",
         )
 
     def _take(self, kind: ChartKind, found: ChartData) -> None:

@@ -24,7 +24,7 @@ class FormatPage(QWidget):
         self._row: int | None = None
         self.choice = QComboBox()
         self.choice.setObjectName("pageChoice")
-        self.choice.setAccessibleName(self.tr("Page"))
+        self.choice.setAccessibleName(self.tr("Select page"))
         self.choice.setToolTip(self.tr("The pages of all formats, and the glossary"))
         self.choice.setMinimumContentsLength(10)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -139,7 +139,7 @@ class LessonCard(QWidget):
     def refresh(self) -> None:
         step = self._settings.lesson_step(self.lesson.name)
         self.state.set_text(self._state(step))
-        self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
+        self.start.setText(self.tr("Continue") if step > 0 else self.tr("Start"))
         self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
         self.again.setVisible(step > 0 or self._settings.is_lesson_done(self.lesson.name))
 

@@ -47,7 +47,7 @@ class ExtractionRequest:
 
     Attributes:
         rows: Rows to extract; None for everything, as on the command line.
-        afresh: Whether to read everything through a second opening, because the connection was lost.
+        afresh: Whether to open the shard again for reading, because the connection was lost.
     """
 
     shard: Shard
@@ -78,7 +78,7 @@ class ExtractionRequest:
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """Yield the requested rows in pieces, in every state; loads the index if all rows are requested."""
+        """Yield the requested rows in pieces, whatever their state; loads the index if all rows are requested."""
         if self.rows is not None:
             yield from self.rows.pieces()
             return

@@ -22,7 +22,7 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Menu actions for editing; `verbs` has them by verb and whether they revert it."""
+    """Menu actions for editing; `verbs` maps `(verb, is reverted)` to its action."""
 
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)

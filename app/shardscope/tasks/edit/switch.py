@@ -43,7 +43,7 @@ class EditSwitch(QObject):
             self.changed.emit()
 
     def stay(self) -> None:
-        """Keep the permission over the next opening; call it before a reload after an edit."""
+        """Keep the permission during the next opening; call it before the reload after an edit."""
         self._stays = self.allowed
 
     @property

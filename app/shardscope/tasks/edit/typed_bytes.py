@@ -126,7 +126,7 @@ class TypedBytes(QObject):
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
-    """Merge overwritten ranges, later over earlier ones, for the bytes view; None without any."""
+    """Merge overwritten ranges for the bytes view, where later changes win; None if there are none."""
     found: list[tuple[int, bytes]] = []
     for change in changes:
         data = change.data or b""

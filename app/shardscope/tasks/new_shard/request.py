@@ -52,8 +52,8 @@ class Planned:
 
     Attributes:
         objects: Number of objects, without parts of other objects.
-        kinds: Objects by kind as text, by file index; only files with several kinds.
-        losses: The notes that are losses.
+        kinds: Text with the number of objects of each kind, by file index; only for files with several kinds.
+        losses: The notes that report lost information.
     """
 
     plan: Plan

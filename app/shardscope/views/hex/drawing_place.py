@@ -117,7 +117,7 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Load the available drawings in a job; not while a lookup runs, which triggers it again."""
+        """Load the available drawings in a job; deferred while a lookup runs."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key

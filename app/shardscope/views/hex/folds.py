@@ -131,7 +131,7 @@ class RowFolds:
         return self._around(row)[0]
 
     def screen(self, top: int, lines: int) -> ScreenRows:
-        """Return the rows on `lines` lines from `top`; a fold that begins above is cut at `top`."""
+        """Return the rows shown on `lines` lines from row `top`; a fold that begins above is cut at `top`."""
         folds: list[range] = []
         row, left, more = top, lines, False
         while left > 0 and row < self._layout.rows and not more:

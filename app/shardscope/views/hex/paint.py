@@ -72,7 +72,7 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def _reach(span: Span) -> tuple[int, int]:
-    """Return the half-open byte range of a span; an empty span gives the byte after it."""
+    """Return the half-open byte range of a span; an empty span counts as the byte at its offset."""
     return span.start, max(span.stop, span.start + 1)
 
 
@@ -182,7 +182,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
-        """Draw rows at `place`, cut at its bottom, painting those not cached; equal keys mean equal pictures."""
+        """Draw rows at `place`, cut at its bottom; paints rows that are not cached. Equal keys mean equal pictures."""
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
@@ -303,7 +303,7 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
-        """Return the cache key of a line, apart from its bytes, whose changes call `forget`."""
+        """Return the cache key of a line; it ignores the bytes, since their changes call `forget`."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
         records = {_inside(one, start, stop) for one in scene.records}
         return scroll, start, stop, _inside(scene.selection, start, stop), frozenset(records - {None})

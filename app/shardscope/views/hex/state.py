@@ -154,7 +154,7 @@ class HexState(QObject):
 
     @property
     def stretches(self) -> list[Range]:
-        """Visible byte ranges; of a fold only its first row."""
+        """Visible byte ranges; only the first row of a fold."""
         return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
     def _bytes_of(self, row: int, stop: int) -> Range:

@@ -174,7 +174,7 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Return whether a node holds the stored content of its object; an entry that refers to it does not."""
+    """Return whether a node is the stored content of its object, not an entry that refers to it."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)
