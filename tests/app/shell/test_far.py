@@ -251,7 +251,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert asked is not None
     assert asked.text() == "Filtering and sorting fetches up to 175 MiB."
     asked.reject()
-    assert "reads the index first" in panel.status.text()
+    assert "load the index first" in panel.status.text()
     panel.load_button.click()
     again = question(window)
     assert again is not None

@@ -311,7 +311,7 @@ class Editor(QObject):
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                text = self.tr("{0}, but it does not verify: {1}").format(news.text, wrong[0].message)
+                text = self.tr("{0}, but verification failed: {1}").format(news.text, wrong[0].message)
                 self.news.emit(replace(news, text=text, bad=True))
 
         self._session.ask(

@@ -117,7 +117,7 @@ def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> 
     ):
         path = tmp_path / f"{number}.svg"
         path.write_bytes(text)
-        with pytest.raises(UsageError, match="names other files"):
+        with pytest.raises(UsageError, match="refers to other files"):
             lesson_files._picture(path)
     begin = begin.replace("xmlns:x=", "xmlns:xlink=")
     path.write_text(f'{begin}<rect id="a" width="8" height="8"/><use xlink:href="#a"/></svg>')

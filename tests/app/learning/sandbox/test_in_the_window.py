@@ -154,7 +154,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     until(lambda: not window.sandbox_shell.sandbox.unsaved)
     assert copy.read_bytes() == expected
     assert "Sandbox saved as " in window.notices.text
-    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
+    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the original file")):
         window.notices.clear()
         window.sandbox_shell.save_to(path, agreed=agreed)
         until(lambda: bool(window.notices.text))
