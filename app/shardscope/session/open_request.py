@@ -146,9 +146,7 @@ class OpenRequest:
         """Open the shard, in a job; a damaged one as far as possible. Its decoders run in a separate process."""
         shard = self._open_file(progress, request_log, partial=not self.inside)
         if self.inside:
-            shard = open_inside(
-                shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
-            )
+            shard = open_inside(shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True)
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
             # List the shards now, since the window must not wait for it. Without a listing, keys still work.
             with suppress(SourceError):

@@ -133,7 +133,6 @@ class Teaching(QObject):
             self._brought = False
             self._drawings.hide()
 
-
     def opened(self, *, front: bool = True) -> None:
         if self._refusal:
             self.refused.emit(self._refusal)  # opening a file clears the bar; there is no text yet

@@ -35,8 +35,7 @@ def paint_badge(
     inverted: bool = False,
 ) -> QRectF:
     """Paint a badge, hollow for an input of a computed step; the painter must have the font of `badge_font`."""
-    size = badge_size(number, painter.font())
-    area = QRectF(place, size)
+    area = QRectF(place, badge_size(number, painter.font()))
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     light = hollow or inverted

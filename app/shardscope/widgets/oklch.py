@@ -53,8 +53,7 @@ def _linear(lightness: float, chroma: float, hue: float) -> NDArray[np.float64]:
 
 
 def _oklab(colour: Rgb) -> NDArray[np.float64]:
-    linear = np.array([decoded(part) for part in colour])
-    lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, linear))
+    lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, np.array([decoded(part) for part in colour])))
     lab: NDArray[np.float64] = np.linalg.solve(_OKLAB_TO_LMS, lms)
     return lab
 

@@ -44,6 +44,7 @@ from shardscope.widgets.wrap_text import WrapText
 
 LOW = 230
 
+
 class ChartPages(QWidget):
     spoken_role = QAccessible.Role.Grouping
 
@@ -239,8 +240,7 @@ class ChartPages(QWidget):
         found, is_open = self.found, self._session.shard is not None
         chart = self.chart
         shares = found.shares if found is not None else ()
-        why = self._why(found, is_open=is_open)
-        self.why.set_text(grouped(why))
+        self.why.set_text(grouped(self._why(found, is_open=is_open)))
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)

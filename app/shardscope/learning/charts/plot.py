@@ -27,7 +27,6 @@ DRAG = 4
 """Distance in pixels that the pressed pointer moves before it is a drag."""
 
 
-
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -167,14 +166,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._items.append(item)
         self.getPlotItem().addItem(item)
 
-
     def _bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
         gap = 1.2 / self._pixels_each()
         colours, mine = theme.of(self), chart.values > 0
-        stops = np.where(wide, right - gap, right)
-        bars = {"x0": left[mine], "x1": stops[mine], "height": chart.values[mine]}
+        bars = {"x0": left[mine], "x1": np.where(wide, right - gap, right)[mine], "height": chart.values[mine]}
         for brush in colours.brushes(SectionRole.DATA):
             self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(SectionRole.DATA))))
 
@@ -184,7 +181,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         pen = QPen(theme.of(self).accent, 1.6, Qt.PenStyle.DashLine)
         pen.setCosmetic(True)
         self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
-
 
     def _pixels_each(self) -> float:
         span = float(self._edges[-1] - self._edges[0]) or 1.0

@@ -122,8 +122,7 @@ class Strips(WithTips):
         x = _SIDE
         there = {piece.role for row in self.rows for piece in row.pieces}
         for role in (role for role in SectionRole if role in there):
-            box = QRectF(x, top, _SWATCH, _SWATCH)
-            paint_swatch(painter, colours, role, box)
+            paint_swatch(painter, colours, role, QRectF(x, top, _SWATCH, _SWATCH))
             painter.setPen(colours.muted)
             words = QRectF(x + _SWATCH + 5, top - 2, 200, _SWATCH + 4)
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, role.value)

@@ -144,10 +144,7 @@ class LookupTimeline(WithTips):
         sizes = f"{plural(len(trip.ranges), 'request')}, {plural(trip.bytes, 'byte')}"
         head = f"{what}: {sizes}, {trip.milliseconds:.0f} ms"
         none = self.tr("no bytes")
-        listed = [
-            f"{span.source}: {span_words(span) if span.size else none}"
-            for span in trip.ranges[:_MOST_RANGES]
-        ]
+        listed = [f"{span.source}: {span_words(span) if span.size else none}" for span in trip.ranges[:_MOST_RANGES]]
         return "\n".join([head, *listed, *(["…"] if len(trip.ranges) > _MOST_RANGES else [])])
 
 

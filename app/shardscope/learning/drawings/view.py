@@ -388,8 +388,7 @@ class DrawingView(QGraphicsView):
     # --- where things are ---
 
     def item_at(self, place: QPoint) -> int:
-        point = self.mapToScene(place)
-        return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
+        return next((item for area, item in self._areas if _holds(area, self.mapToScene(place))), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
         point = self.mapToScene(place)

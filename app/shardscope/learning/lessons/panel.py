@@ -346,7 +346,6 @@ class LessonPanel(QWidget):
             return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
         return self.tr("This step cannot be shown: {0}. Continue with the next one.").format(why)
 
-
     def _show_question(self) -> None:
         player = self.player
         question = player.stage.question if player.stage is not None else None

@@ -212,7 +212,6 @@ class LessonPlayer(QObject):
             priority=JobPriority.SCREEN,
         )
 
-
     def hint(self) -> None:
         if self.stage is not None and self.stage.question is not None:
             self.hints = min(self.hints + 1, len(self.stage.question.hints))
@@ -239,7 +238,6 @@ class LessonPlayer(QObject):
             self._judge(stage, replace(verdict, shown=True))
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
-
 
     shown_answer = Signal(object)
     """Carries the correct answer as `Given`, after *Show me*."""
@@ -402,7 +400,6 @@ class LessonPlayer(QObject):
                 self._failed(error)
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
-
 
     def _prepare(self, stage: LessonStage) -> None:
         if not any(shown.kind is Show.DRAWING for shown in stage.shown):

@@ -61,8 +61,7 @@ class ExtractionOutcome:
         count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
         parts = [f"{count} written to {where.name or where}"]
         if self.skipped:
-            what = "file already exists: skipped"
-            parts.append(plural(self.skipped, what, "files already exist: skipped"))
+            parts.append(plural(self.skipped, "file already exists: skipped", "files already exist: skipped"))
         if self.failed:
             reason = f": {self.failures[0].reason}" if self.failures and not self.stopped else ""
             see = f"; see {self.manifest.name}" if self.manifest is not None else ""

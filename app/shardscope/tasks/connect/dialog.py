@@ -374,8 +374,7 @@ class AddressDialog(QDialog):
     def _tried(self, found: Sequence[PermissionTest] | None, error: BaseException | None) -> None:
         self.test.setEnabled(True)
         if found is not None:
-            lines = [f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]
-            self._permit("\n".join(lines))
+            self._permit("\n".join([f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]))
             self._scroll.ensureWidgetVisible(self.allowed)
         elif not isinstance(error, Cancelled):
             self._permit(f"✖ {error_text(error)}")

@@ -80,8 +80,7 @@ class ChangeModel(TableModel):
 def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     if row.is_text:
         # As many characters as the same bytes in hex.
-        text = " ".join(data.decode("utf-8", "replace").split())
-        return cut_end(text, 3 * most)
+        return cut_end(" ".join(data.decode("utf-8", "replace").split()), 3 * most)
     more = " …" if size > min(len(data), most) else ""
     return f"{data[:most].hex(' ')}{more}"
 

@@ -65,9 +65,7 @@ class RecoverDialog(QDialog):
         self.rows = QTreeWidget(self)
         self.rows.setObjectName("salvageRows")
         self.rows.setAccessibleName(self.tr("Recovered objects"))
-        self.rows.setHeaderLabels(
-            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")]
-        )
+        self.rows.setHeaderLabels([self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Check or reason")])
         self.rows.setRootIsDecorated(False)
         self.rows.setUniformRowHeights(True)
         self.rows.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -337,8 +337,7 @@ class AlignedHexView(QWidget):
         rise = grid.text_y + grid.rounded(QFontMetricsF(grid.font).ascent())
         for row, offset in enumerate(offsets.tolist()):
             if offset >= 0:
-                text = grid.layout.offset_text(offset)
-                painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), text)
+                painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), grid.layout.offset_text(offset))
 
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
         grid, run = self._grid, self.state.run
@@ -354,8 +353,7 @@ class AlignedHexView(QWidget):
         if run is not None:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(palette.accent, grid.rounded(1)))
-            frame = QRectF(0.5, grid.row_y(row) + 0.5, self.width() - 1, rows * grid.row - 1)
-            painter.drawRect(frame)
+            painter.drawRect(QRectF(0.5, grid.row_y(row) + 0.5, self.width() - 1, rows * grid.row - 1))
 
     # --- events ---
 

@@ -154,8 +154,7 @@ class FindingsTable(QWidget):
         finding = self.model.finding(current)
         place = f" ({span_words(finding.span)})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
-        text = f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"
-        self.detail.setText(tip(text))
+        self.detail.setText(tip(f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)

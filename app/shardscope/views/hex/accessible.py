@@ -56,8 +56,7 @@ class RowText:
             return min(self.first_column, len(self.text))
         if offset >= self.stop:
             return self.position(self.stop - 1) + 2 if self.stop > self.start else self.first_column
-        cell = self.layout.column_of(max(offset, self.start))
-        return self.first_column + hex_column(cell)
+        return self.first_column + hex_column(self.layout.column_of(max(offset, self.start)))
 
     def offset(self, position: int) -> int:
         cell = cell_at_column(position - self.first_column, self.layout.width)

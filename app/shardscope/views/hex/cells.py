@@ -66,8 +66,7 @@ class ByteCells:
         """Return the cells whose byte above belongs to another run, for a border; shape `(rows, width)`."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
-        begun = np.where(self.begins.ravel() > 0, places, self.before)
-        owner = np.maximum.accumulate(begun)
+        owner = np.maximum.accumulate(np.where(self.begins.ravel() > 0, places, self.before))
         other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
         if self.first <= 0:
             # There is no row above the first one.

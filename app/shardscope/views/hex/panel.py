@@ -600,8 +600,7 @@ class HexPanel(QWidget):
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
         if request.sandbox:
-            text = self.tr("Not available in the sandbox: save a copy and open it")
-            self._session.say(text, failed=True)
+            self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
             return
         self.copier.copy_line(form, request.shown, request.opened_with())
 

@@ -326,8 +326,7 @@ class SearchBar(QWidget):
             self.field.setText(entry[1])
 
     def _show_earlier(self) -> None:
-        menu = self.earlier_menu()
-        menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+        self.earlier_menu().popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
         menu = QMenu(self)

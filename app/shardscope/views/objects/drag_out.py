@@ -335,8 +335,7 @@ class DragOut(QObject):
         if not self._dragging:
             self._session.message.emit(self.tr("{0} ready: drag again").format(files_text(prepared)))
             return
-        pixmap = drag_pixmap(prepared, self._view)
-        self.run_drag(_mime(prepared), pixmap)
+        self.run_drag(_mime(prepared), drag_pixmap(prepared, self._view))
         # The drag consumed the release event.
         self._pressed = self._kept = None
         self._dragging = False

@@ -697,8 +697,7 @@ class PreviewPanel(QWidget):
 
     def _is_sandbox(self) -> bool:
         if self._session.request.sandbox:
-            text = self.tr("Not available in the sandbox: save a copy and open it")
-            self._session.say(text, failed=True)
+            self._session.say(self.tr("Not available in the sandbox: save a copy and open it"), failed=True)
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:

@@ -35,8 +35,7 @@ def sample_of(uri: str) -> Sample | None:
         if is_address(uri) or not path.exists():
             return None
         here, found = path.resolve(), resources.samples()
-        known = next((sample for sample in found if sample.path.resolve() == here), None)
-        return known or _copied(path, found)
+        return next((sample for sample in found if sample.path.resolve() == here), None) or _copied(path, found)
     except (OSError, ValueError):
         # A file that cannot be read again, or was changed meanwhile, is not a copy.
         return None
