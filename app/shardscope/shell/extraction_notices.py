@@ -93,8 +93,8 @@ class ExtractionNotices(QObject):
         tone = NoticeTone.SUCCESS if found.complete else NoticeTone.WARNING if found.cancelled else NoticeTone.ERROR
         if found.complete and not found.files:
             tone = NoticeTone.NOTE
-        notice = self._notices.add_notice(result.text, tone, buttons=buttons, about="extraction")
-        notice.setToolTip(tip(f"{result.text}\n{where}"))
+        outcome = self._notices.add_notice(result.text, tone, buttons=buttons, about="extraction")
+        outcome.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
         """Apply a remedy to the extracted file, which may be in another tab."""
