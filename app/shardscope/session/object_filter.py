@@ -83,8 +83,7 @@ def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArra
     low = part.lower()
     if objects.key_encoding == "hash" and _HEX.fullmatch(low):
         return _with_digits(low, objects.key_bytes(rows))
-    fits = [key is not None and (part in key or low in key) for key in objects.key_texts(rows)]
-    return np.array(fits, bool)
+    return np.array([key is not None and (part in key or low in key) for key in objects.key_texts(rows)], bool)
 
 
 def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:

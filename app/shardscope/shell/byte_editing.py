@@ -203,8 +203,7 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        actions = self._changing.actions
-        there = [action for action in actions.for_objects if action.isVisible()]
+        there = [action for action in self._changing.actions.for_objects if action.isVisible()]
         if not there:
             self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
         elif there[0].isEnabled():

@@ -184,8 +184,7 @@ class FileTabs(QTabBar):
             self.close_at(event.position().toPoint())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
-        by = moves.get(Qt.Key(event.key()), 0)
+        by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         now = self.currentIndex()
         if event.key() == Qt.Key.Key_Delete:
             self._session.close()

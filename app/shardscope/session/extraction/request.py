@@ -74,8 +74,7 @@ class ExtractionRequest:
     def taken(self, progress: Progress) -> Iterator[Rows]:
         if self.counted is not None and self.counted.rows is not None:
             return iter(self.counted.rows)
-        objects = self.shard.objects
-        return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
+        return (rows[self.takes(self.shard.objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
         """Yield the requested rows in pieces, whatever their state; loads the index if all rows are requested."""

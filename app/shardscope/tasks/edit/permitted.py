@@ -105,8 +105,7 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     path = shard.source.path
     if any(path.absolute().is_relative_to(one) for one in kept):
         return "Samples cannot be changed: copy the file and open the copy"
-    in_place = any(not verb.beside for verb in verbs)
-    return _no_permission(path if in_place else None, path.absolute().parent)
+    return _no_permission(path if any(not verb.beside for verb in verbs) else None, path.absolute().parent)
 
 
 def _no_permission(path: Path | None, folder: Path) -> str:

@@ -92,8 +92,7 @@ def count(paths: Iterable[str], progress: Progress) -> InputCount:
     """Count the inputs; reads file sizes and manifests, so call it in a job."""
     found: list[Input] = []
     for path in paths:
-        before = sum(one.count for one in found)
-        found.append(_looked_at(path, before, progress))
+        found.append(_looked_at(path, sum(one.count for one in found), progress))
     return InputCount(tuple(found))
 
 

@@ -92,10 +92,9 @@ def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
 
 
 class VolumeSlice:
-    """Pixels of a rectangle in a slice; GUI thread only.
+    """Pixels of a rectangle in a slice, `values` of shape `(rows, columns)`; GUI thread only.
 
     `at` is the position on each axis; on the two axes of the slice, that of the first pixel.
-    `values` has shape `(rows, columns)`.
     """
 
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
