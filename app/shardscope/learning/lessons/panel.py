@@ -299,7 +299,7 @@ class LessonPanel(QWidget):
         self.bar.setValue(player.number + 1)
         stage = player.stage
         waiting = stage is None and not player.trouble and not player.astray
-        self.text.set_text(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
+        self.text.set_text(self.tr("Loading …") if waiting else stage.text if stage is not None else "")
         self.trouble.set_text(self._trouble(lesson))
         self.on.setVisible(bool(player.astray))
         self.next.setEnabled(player.solved)

@@ -281,7 +281,7 @@ class PlacesPanel(QWidget):
         self._refill()
 
     def _list_folder(self, folder: Folder, name: str) -> None:
-        self._status = "Looking …"
+        self._status = "Listing …"
 
         def take(found: Sequence[PlaceEntry]) -> None:
             self._near, self._status = found, ""

@@ -320,9 +320,9 @@ def test_a_lesson_whose_file_is_not_opened_says_so(panel: LessonPanel, session: 
     allowed, session.may_leave = session.may_leave, lambda _, __: False
     panel.player.start(next(one for one in lessons() if one.sample))
     session.may_leave = allowed
-    assert "is open now" in panel.trouble.text()
+    assert "is open, but" in panel.trouble.text()
     assert panel.on.isVisibleTo(panel)
-    assert "Looking" not in panel.text.text()
+    assert "Loading" not in panel.text.text()
 
 
 def test_a_sandbox_in_the_way_of_a_lesson_is_named(
