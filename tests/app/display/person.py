@@ -89,7 +89,7 @@ class Person:
         self.mouse.go(x + 1, y)
         self.mouse.go(x, y)
 
-    def take_keyboard(self, title: str = "Shardscope$") -> None:
+    def take_focus(self, title: str = "Shardscope$") -> None:
         for _ in range(TRIES):
             if self.ask("state")["active"]:
                 return

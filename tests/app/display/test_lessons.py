@@ -62,7 +62,7 @@ def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Pa
     person.until(lambda state: state["lesson"] == "", "the end")
     person.look("finished")
 
-    person.take_keyboard()
+    person.take_focus()
     person.press("alt+l")
     person.until(lambda state: state["focus"] == "lessonList", "the list")
     tab_to(person, f"start-{lesson.name}")

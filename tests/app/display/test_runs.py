@@ -89,7 +89,7 @@ def person(
 def test_a_person_runs_through(person: Person, wanted: Wanted, tmp_path: Path, errors_of: Path) -> None:
     """Open by drop, click, search, look up, extract by drag and by dialog, find the object of a file."""
     by_mouse(person, wanted, tmp_path / "by mouse")
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+q")
     assert person.program.process.wait(30) == 0
     assert errors_of.read_text() == ""
@@ -112,7 +112,7 @@ def by_mouse(person: Person, wanted: Wanted, folder: Path) -> None:
     person.look("object")
 
     person.click("topFind")
-    person.take_keyboard()
+    person.take_focus()
     person.until(lambda state: state["focus"] == "searchField", "the search")
     person.type("00")
     person.click("searchNext")
@@ -130,7 +130,7 @@ def by_mouse(person: Person, wanted: Wanted, folder: Path) -> None:
     person.click(f"row:{wanted.row}")
     person.click("topExtract")
     person.until(lambda state: state["sheet"] == "extractSheet", "the sheet")
-    person.take_keyboard()
+    person.take_focus()
     person.fill(str(folder))
     person.look("sheet")
     person.click("button:Extract")

@@ -62,7 +62,7 @@ def test_a_person_finishes_a_mission_and_breaks_a_file(
 
 def finish(person: Person, mission: Lesson) -> None:
     number = [one.name for one in missions()].index(mission.name)
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+m")
     person.until(lambda state: not state["busy"], "the missions")
     person.look("missions")
@@ -85,7 +85,7 @@ def finish(person: Person, mission: Lesson) -> None:
 
 
 def break_it(person: Person, copy: Path) -> None:
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+b")
     person.until(lambda state: state["sandbox"] and state["compared"], "the sandbox")
     person.look("sandbox")
@@ -109,13 +109,13 @@ def break_it(person: Person, copy: Path) -> None:
     assert state["changes"] == [f"bit {BIT} of byte {BYTE:#x} flipped"]
     person.press("ctrl+alt+s")
     person.until(lambda state: state["sheet"] == "saveSandbox", "the dialog")
-    person.take_keyboard()
+    person.take_focus()
     person.fill(str(copy))
     person.look("saving")
     person.press("Return")
     person.until(lambda state: copy.is_file() and not state["busy"], "the copy")
     person.look("saved")
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+alt+b")
     person.until(lambda state: not state["sandbox"], "nothing asked: the copy has the changes")
     person.press("ctrl+q")

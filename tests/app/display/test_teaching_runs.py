@@ -43,7 +43,7 @@ def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, errors
     person.until(lambda state: bool(state["items"]), "the drawing")
     light_both_ways(person)
     find_references(person)
-    person.take_keyboard()
+    person.take_focus()
     person.press("ctrl+q")
     assert person.program.process.wait(30) == 0
     assert errors_of.read_text() == ""

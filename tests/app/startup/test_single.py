@@ -27,7 +27,7 @@ from shardscope.startup.single import (
     message_of,
     read_message,
     socket_name,
-    turn_of,
+    start_lock,
 )
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a socket is a file on Unix")
@@ -219,7 +219,7 @@ def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypat
     looks: list[bool] = []
 
     def looked(*_: object) -> bool:
-        looks.append(turn_of(name).tryLock(0))
+        looks.append(start_lock(name).tryLock(0))
         return False
 
     monkeypatch.setattr(single, "hand_over", looked)
@@ -227,11 +227,11 @@ def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypat
     assert made is not None
     assert made.listens
     assert looks == [False]
-    assert turn_of(name).tryLock(0)
+    assert start_lock(name).tryLock(0)
     made.close()
     monkeypatch.setattr(single, "hand_over", lambda *_: True)
     assert claim(name, message_of([])) is None
-    assert turn_of(name).tryLock(0)
+    assert start_lock(name).tryLock(0)
 
 
 @posix

@@ -48,8 +48,8 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow) -> None:
     assert window.comparing.show() is sheet
     strips = sheet.strips
     assert [row.format for row in strips.rows] == list(compared_formats())
-    assert sheet.headline.text() == "10 objects of ten kinds, 42,484 bytes, uncompressed in all formats"
-    assert sheet.line.text() == "Packed in memory and read back cold"
+    assert "42,484 bytes" in sheet.headline.text()
+    assert "cold start" in sheet.line.text()
     for row in range(len(strips.rows)):
         for column in range(len(HEADINGS)):
             index = sheet.table.rows_.index(row, column)

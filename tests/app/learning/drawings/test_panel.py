@@ -52,8 +52,8 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     """Pointing lights bytes, a click selects them, a double click goes to them; selected bytes frame their item."""
     view = panel.view
     qtbot.mouseMove(view.viewport(), view.place_of(HEAD))
-    assert [light.span for light in session.lights] == [Span("", 0, 8)]
-    assert [light.span for light in bytes_.state.lights] == [Span("", 0, 8)]
+    assert [light.span for light in session.highlights] == [Span("", 0, 8)]
+    assert [light.span for light in bytes_.state.highlights] == [Span("", 0, 8)]
     assert lit(panel) == {HEAD}
     with qtbot.waitSignal(panel.item_chosen) as chosen:
         qtbot.mouseClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
@@ -70,7 +70,7 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     qtbot.mouseDClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
     assert not panel.isVisible()
     assert session.selection.span == Span("", 8, 16)
-    assert session.lights == ()
+    assert session.highlights == ()
 
 
 def lit(panel: DrawingPanel) -> set[int]:
@@ -150,7 +150,7 @@ def test_controls(qtbot: QtBot, panel: DrawingPanel) -> None:
     before = panel.drawing
     choice.setCurrentIndex(2)
     qtbot.waitUntil(panel.notice.isVisible)
-    assert panel.notice.text.startswith("This cannot be drawn: the index ends too early")
+    assert "the index ends too early" in panel.notice.text
     assert panel.drawing is before
     with qtbot.waitSignal(panel.drawn):
         row.reset.click()
@@ -205,7 +205,7 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
         "Drawing copied, as SVG and as a picture",
         "Drawing saved",
     ]
-    assert said[2].endswith("cannot be written. Choose another folder.")
+    assert said[2].startswith("Cannot write ")
 
 
 @pytest.mark.parametrize("width", [420, 900])

@@ -27,8 +27,8 @@ def test_a_shared_chunk_lights_every_use(qtbot: QtBot, session: Session) -> None
     assert drawn.drawing is not None
     number = next(n for n, item in enumerate(drawn.drawing.items) if item.text == "0 ×2")
     drawn.view.go_to_item(number)
-    assert [light.span for light in session.lights] == list(drawn.drawing.items[number].spans)
-    assert len(session.lights) == 3
+    assert [light.span for light in session.highlights] == list(drawn.drawing.items[number].spans)
+    assert len(session.highlights) == 3
     drawn.set_value("file", 3)
     settled(qtbot, session)
     assert next(item.text for item in drawn.drawing.items if item.here) == "ced5…"

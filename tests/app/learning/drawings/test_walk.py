@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from shardcore.model.drawing import Cells, Drawing, Item, Link, Tone
 from shardcore.teaching.drawing.picture import NO_ITEM
 from shardscope.learning.drawings.view import DrawingView
-from shardscope.learning.drawings.walk import ARRIVE_MILLISECONDS, PAUSE_MILLISECONDS, WalkBar
+from shardscope.learning.drawings.walk import ARRIVE_MILLISECONDS, PAUSE_MILLISECONDS, PlaybackBar
 from shardscope.widgets import motion
 
 ITEMS = tuple(Item(str(at), at=at, tone=Tone.KEY, name=f"cell {at}", doc=f"Cell {at}.", stage=at) for at in range(3))
@@ -80,7 +80,7 @@ def test_reduced_motion(view: DrawingView, qapp: QApplication) -> None:
 
 def test_the_bar(view: DrawingView, qtbot: QtBot) -> None:
     """The bar asks what comes next, tells what happened, and begins again; without a walk it is not there."""
-    bar = WalkBar(view.walk)
+    bar = PlaybackBar(view.walk)
     qtbot.addWidget(bar)
     assert bar.sentence.text == "Cell 2."
     bar.following.click()

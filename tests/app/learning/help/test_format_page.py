@@ -70,7 +70,7 @@ def test_a_selected_field_lights_its_row(qtbot: QtBot, session: Session, panel: 
 def test_a_field_of_the_page_selects_its_bytes(qtbot: QtBot, session: Session, panel: FormatPage, data: Path) -> None:
     """Following the name of a field selects the first bytes of that name; the page stays where it is."""
     open_in(session, qtbot, data / "swh" / "small.shard")
-    panel.view.light(link_to(panel, "header", "version"))
+    panel.view.highlight(link_to(panel, "header", "version"))
     place = panel.view.verticalScrollBar().value()
     panel.view.anchorClicked.emit(QUrl(link_to(panel, "header", "version")))
     qtbot.waitUntil(lambda: session.selection.complete and session.selection.span == Span("", 32, 40))

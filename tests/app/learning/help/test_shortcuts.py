@@ -77,7 +77,7 @@ def test_words_and_keys_are_searched(window: MainWindow) -> None:
     assert shown(sheet)[0] == "Open"
     sheet.field.setText("no such words")
     assert shown(sheet) == []
-    assert sheet.note.text() == "No shortcut has these words"
+    assert sheet.note.text() == "No matching shortcuts"
     sheet.field.clear()
     assert len(shown(sheet)) == everything
     sheet.close()

@@ -52,7 +52,7 @@ def test_links_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) 
     image.fill(Qt.GlobalColor.red)
     assert image.save(str(tmp_path / "it.png"))
     told: list[tuple[str, bool]] = []
-    panel.files.told.connect(lambda words, failed: told.append((words, failed)))
+    panel.files.reported.connect(lambda words, failed: told.append((words, failed)))
     panel.begin(read_lesson(tmp_path / "a.md"))
     qtbot.waitUntil(lambda: panel.player.stage is not None)
     check_links(panel, qtbot, told)
@@ -68,7 +68,7 @@ def check_links(panel: LessonPanel, qtbot: QtBot, told: list[tuple[str, bool]]) 
         panel.text.linkActivated.emit(link)
         qtbot.waitUntil(lambda: bool(told))
         assert told[0][1]
-        assert "is not opened" in told[0][0]
+        assert "cannot open " in told[0][0]
     panel.text.linkActivated.emit("it.png")
     qtbot.waitUntil(lambda: panel.findChild(QDialog, "lessonPicture") is not None)
     dialog = panel.findChild(QDialog, "lessonPicture")
@@ -117,7 +117,7 @@ def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> 
     ):
         path = tmp_path / f"{number}.svg"
         path.write_bytes(text)
-        with pytest.raises(UsageError, match="names other files"):
+        with pytest.raises(UsageError, match="refers to other files"):
             lesson_files._picture(path)
     begin = begin.replace("xmlns:x=", "xmlns:xlink=")
     path.write_text(f'{begin}<rect id="a" width="8" height="8"/><use xlink:href="#a"/></svg>')

@@ -203,7 +203,7 @@ def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settin
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert card.again.isHidden()
     settings.set_lesson_step(card.lesson.name, 3)
-    card.tell()  # as when the panel is shown again: another window may have gone on
+    card.refresh()  # as when the panel is shown again: another window may have gone on
     assert card.state.text().startswith("at step 4 of")
     panel.teach()
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
@@ -320,9 +320,9 @@ def test_a_lesson_whose_file_is_not_opened_says_so(panel: LessonPanel, session: 
     allowed, session.may_leave = session.may_leave, lambda _, __: False
     panel.player.start(next(one for one in lessons() if one.sample))
     session.may_leave = allowed
-    assert "is open now" in panel.trouble.text()
+    assert "is open, but" in panel.trouble.text()
     assert panel.on.isVisibleTo(panel)
-    assert "Looking" not in panel.text.text()
+    assert "Loading" not in panel.text.text()
 
 
 def test_a_sandbox_in_the_way_of_a_lesson_is_named(

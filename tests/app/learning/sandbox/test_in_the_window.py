@@ -26,7 +26,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.edit.permitted import standing
+from shardscope.tasks.edit.permitted import edit_permission
 
 SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
@@ -38,7 +38,7 @@ def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     made.resize(1300, 800)
     made.show()
     yield made
-    made.breaking.sandbox.drop()
+    made.sandbox_shell.sandbox.drop()
     made.close()
 
 
@@ -52,14 +52,14 @@ def file(tmp_path: Path) -> Path:
 
 def break_safely(window: MainWindow, path: Path) -> None:
     """Opens a file and lays a sandbox over it, unless there is one."""
-    if window.breaking.sandbox.on and window.session.uri == str(path):
+    if window.sandbox_shell.sandbox.on and window.session.uri == str(path):
         return
-    window.breaking.sandbox.drop()
+    window.sandbox_shell.sandbox.drop()
     window.open(str(path))
     until(lambda: window.session.uri == str(path) and not window.session.request.sandbox)
     settle(window, 20)
-    window.breaking.actions.switch.trigger()
-    until(lambda: window.breaking.sandbox.impact is not None)
+    window.sandbox_shell.actions.switch.trigger()
+    until(lambda: window.sandbox_shell.sandbox.impact is not None)
     settle(window, 20)
 
 
@@ -68,7 +68,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     """The window with a file of the test in a sandbox, which goes afterwards."""
     break_safely(one, file)
     yield one
-    one.breaking.sandbox.drop()
+    one.sandbox_shell.sandbox.drop()
     one.session.close_all()
     settle(one, 20)
 
@@ -83,7 +83,7 @@ def until(there: Callable[[], bool]) -> None:
 
 def changed(window: MainWindow, do: Callable[[], object]) -> Sandbox:
     """Does something, and waits until its bytes are open and compared."""
-    sandbox = window.breaking.sandbox
+    sandbox = window.sandbox_shell.sandbox
     before = sandbox.changes
     do()
     until(lambda: sandbox.changes != before and sandbox.impact is not None and sandbox.comparing is None)
@@ -110,13 +110,13 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     one.show_part("sandbox")
     settle(one, 20)
     docks = {name: dock.size() for name, dock in one.panels.by_name.items()}
-    one.breaking.actions.switch.trigger()
-    until(lambda: one.breaking.sandbox.impact is not None)
-    assert one.breaking.banner.isVisible()
-    assert "the file on disk is not changed" in one.breaking.banner.label.text()
-    assert one.breaking.frame.isVisible()
+    one.sandbox_shell.actions.switch.trigger()
+    until(lambda: one.sandbox_shell.sandbox.impact is not None)
+    assert one.sandbox_shell.banner.isVisible()
+    assert "the file on disk is not changed" in one.sandbox_shell.banner.label.text()
+    assert one.sandbox_shell.frame.isVisible()
     assert one.changing.chip.text().endswith("Sandbox copy · 0 changes")
-    assert one.breaking.panel.news.text.startswith("Nothing is changed yet")
+    assert one.sandbox_shell.panel.news.text.startswith("Nothing is changed yet")
     assert "(sandbox)" in one.windowTitle()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     assert not one.objects.actions_.extract_all.isEnabled()
@@ -124,14 +124,14 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert not one.new_shards.convert.isEnabled()
     shard = one.session.shard
     assert shard is not None
-    assert "sandbox" in standing(shard, str(file)).why_not
+    assert "sandbox" in edit_permission(shard, str(file)).why_not
     one.objects.table.selectRow(0)
     one.drag_out.copy_files()
     assert "sandbox" in one.notices.text
-    one.breaking.actions.switch.trigger()
+    one.sandbox_shell.actions.switch.trigger()
     until(lambda: not one.session.request.sandbox)
     settle(one, 20)
-    assert not one.breaking.banner.isVisible()
+    assert not one.sandbox_shell.banner.isVisible()
     assert "Read-only" in one.changing.chip.text()
     assert one.objects.actions_.extract_all.isEnabled()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
@@ -144,19 +144,19 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     """The copy appears under its name; not over a file that is there, and never over the file itself."""
     window = own
     select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
     assert window.changing.chip.accessibleName() == "Sandbox copy · 1 change"
     expected = bytearray(file.read_bytes())
     expected[1500] ^= 1
     copy = file.parent / "copy.shard"
-    assert window.breaking.sandbox.unsaved
-    window.breaking.save_to(copy, agreed=False)
-    until(lambda: not window.breaking.sandbox.unsaved)
+    assert window.sandbox_shell.sandbox.unsaved
+    window.sandbox_shell.save_to(copy, agreed=False)
+    until(lambda: not window.sandbox_shell.sandbox.unsaved)
     assert copy.read_bytes() == expected
     assert "Sandbox saved as " in window.notices.text
-    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
+    for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the original file")):
         window.notices.clear()
-        window.breaking.save_to(path, agreed=agreed)
+        window.sandbox_shell.save_to(path, agreed=agreed)
         until(lambda: bool(window.notices.text))
         assert told in window.notices.text
     assert file.read_bytes() == SAMPLE.read_bytes()
@@ -169,7 +169,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
     other = file.parent / "other.shard"
     other.write_bytes(SAMPLE.read_bytes())
     select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
 
     def question() -> QMessageBox:
         (box,) = [one for one in window.findChildren(QMessageBox) if one.isVisible()]
@@ -182,17 +182,17 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
         box.reject()
         settle(window, 20)
         assert window.isVisible()
-        assert len(window.breaking.sandbox.changes) == 1
+        assert len(window.sandbox_shell.sandbox.changes) == 1
     window.open(str(other))
     until(lambda: window.session.uri == str(other))
     settle(window, 20)
-    assert not window.breaking.sandbox.on
+    assert not window.sandbox_shell.sandbox.on
     window.session.close_document(window.session.documents[0])
-    assert len(window.breaking.sandbox.changes) == 1
+    assert len(window.sandbox_shell.sandbox.changes) == 1
     drop = next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Discard")
     drop.click()
     until(lambda: window.session.uri == str(other))
-    assert not window.breaking.sandbox.on
+    assert not window.sandbox_shell.sandbox.on
     assert window.hex.state.sandboxed is None
 
 
@@ -201,11 +201,11 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
     """Changes count from the bytes that were there: with others underneath nothing is made up."""
     window = own
     select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
     file.write_bytes(SAMPLE.read_bytes() + b"more")
-    window.breaking.sandbox.flip(1)
+    window.sandbox_shell.sandbox.flip(1)
     until(lambda: "start over" in window.notices.text)
-    assert len(window.breaking.sandbox.changes) == 1
+    assert len(window.sandbox_shell.sandbox.changes) == 1
 
 
 @pytest.mark.thorough
@@ -214,11 +214,11 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     folder = resources.resources() / "samples" / "neuroglancer" / "worked"
     one.open(str(folder))
     settle(one, 40)
-    one.breaking.actions.missions.trigger()
+    one.sandbox_shell.actions.missions.trigger()
     settle(one, 20)
     cards = one.panels.panel(LessonPanel).list.cards
     assert sum(card.lesson.name.startswith("mission-") for card in cards) == 6
-    sandbox, switch = one.breaking.sandbox, one.breaking.actions.switch
+    sandbox, switch = one.sandbox_shell.sandbox, one.sandbox_shell.actions.switch
     one.session.select_span(Span("info", 0, 1))
     settle(one, 20)
     assert not switch.isEnabled()
@@ -226,7 +226,7 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     one.session.select_span(Span("1.shard", 5, 7))
     settle(one, 20)
     assert "1.shard" in switch.toolTip()
-    assert not one.breaking.actions.salvage.isEnabled()
+    assert not one.sandbox_shell.actions.salvage.isEnabled()
     switch.trigger()
     until(lambda: sandbox.on and sandbox.impact is not None)
     settle(one, 20)
@@ -259,21 +259,21 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     sandbox = changed(window, lambda: sandbox.put([(1500, b"ab")]))
     assert marks.new != window.hex.state.sandboxed.new if window.hex.state.sandboxed else False
     select(window, 600, 610)
-    sandbox = changed(window, window.breaking.actions.cut.trigger)
+    sandbox = changed(window, window.sandbox_shell.actions.cut.trigger)
     assert sandbox.source is not None
     assert sandbox.source.size == len(before) - 10
     assert window.hex.state.layout.size == len(before) - 10
     assert sandbox.source.cuts == ((600, 10),)
     assert fates(sandbox) == {"refused": 12}
-    sandbox = changed(window, window.breaking.actions.undo.trigger)
+    sandbox = changed(window, window.sandbox_shell.actions.undo.trigger)
     assert fates(sandbox) == {"wrong": 1, "same": 11}
-    sandbox = changed(window, window.breaking.actions.redo.trigger)
+    sandbox = changed(window, window.sandbox_shell.actions.redo.trigger)
     assert len(sandbox.changes) == 3
-    sandbox = changed(window, window.breaking.actions.start_over.trigger)
+    sandbox = changed(window, window.sandbox_shell.actions.start_over.trigger)
     assert fates(sandbox) == {"same": 12}
     assert len(sandbox.undone) >= 3
     select(window, 4985, 4986)
-    sandbox = changed(window, window.breaking.actions.cut_rest.trigger)
+    sandbox = changed(window, window.sandbox_shell.actions.cut_rest.trigger)
     assert sandbox.impact is not None
     assert sandbox.impact.counts[Fate.REFUSED] == 12
     assert not window.notices.text
@@ -285,9 +285,9 @@ def new_bytes_are_shown_as_changed_and_not_by_colour_alone(window: MainWindow, f
     select(window, 520, 521)
     plain = window.hex.view.grab().toImage()
     strip = window.hex.overview.grab().toImage()
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
     settle(window, 20)
-    warning = QColor(window.breaking.banner.palette().color(window.breaking.banner.foregroundRole()))
+    warning = QColor(window.sandbox_shell.banner.palette().color(window.sandbox_shell.banner.foregroundRole()))
     assert window.hex.view.grab().toImage() != plain
     assert window.hex.overview.grab().toImage() != strip
     assert warning.isValid()
@@ -300,28 +300,28 @@ def by_keyboard_alone(window: MainWindow, file: Path) -> None:
     select(window, 1500, 1501)
     panel = window.panels.panel(SandboxPanel)
     until(panel.bits.keys[0].isEnabled)
-    window.breaking.actions.to_bits.trigger()
+    window.sandbox_shell.actions.to_bits.trigger()
     settle(window, 20)
     focus = QApplication.focusWidget() or panel.bits
     changed(window, lambda: QTest.keyClick(focus, Qt.Key.Key_2))
-    assert window.breaking.sandbox.changes[0].what == "bit 2 of byte 0x5dc flipped"
-    sandbox = changed(window, window.breaking.actions.undo.trigger)
+    assert window.sandbox_shell.sandbox.changes[0].what == "bit 2 of byte 0x5dc flipped"
+    sandbox = changed(window, window.sandbox_shell.actions.undo.trigger)
     assert sandbox.changes == ()
-    keys = [action.shortcut().toString() for action in window.breaking.actions.inside]
+    keys = [action.shortcut().toString() for action in window.sandbox_shell.actions.inside]
     assert all(keys)
 
 
 def what_is_whole_is_listed_and_extracted(window: MainWindow, file: Path) -> None:
     """Of the changed bytes, and it says so: eleven of twelve objects are whole, and each file has its digest."""
     select(window, 1500, 1501)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
-    sheet = window.breaking.salvaging.ask()
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
+    sheet = window.sandbox_shell.salvaging.ask()
     assert sheet is not None
     until(sheet.take.isEnabled)
     assert "✓ 11 intact" in sheet.title.text()
     assert "✖ 1 damaged" in sheet.title.text()
     out = file.parent / "out"
-    window.breaking.salvaging.take_to(out)
+    window.sandbox_shell.salvaging.take_to(out)
     until((out / REPORT).exists)
     until(lambda: "Written to" in sheet.title.text())
     report = json.loads((out / REPORT).read_text())
@@ -361,14 +361,14 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
 
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
     select(window, 5052, 5053)
-    changed(window, lambda: window.breaking.sandbox.flip(0))
+    changed(window, lambda: window.sandbox_shell.sandbox.flip(0))
     until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
     trace = window.session.walk.trace
     assert trace is not None
     assert trace.outcome == DAMAGED
     assert window.session.walk.step == 2
     assert window.session.selection.span == Span("", 5052, 5053)
-    changed(window, window.breaking.actions.undo.trigger)
+    changed(window, window.sandbox_shell.actions.undo.trigger)
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
     drawings.hide()
 
@@ -388,8 +388,8 @@ def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
     """One after the other in one sandbox, which starts over between them; see each of them."""
     for promise in PROMISES:
         promise(own, file)
-        if own.breaking.sandbox.changes:
-            changed(own, own.breaking.sandbox.start_over)
+        if own.sandbox_shell.sandbox.changes:
+            changed(own, own.sandbox_shell.sandbox.start_over)
 
 
 def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path) -> None:
@@ -426,6 +426,6 @@ def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
 
 def test_labels_of_sandbox_and_recovery_are_plain_words(one: MainWindow) -> None:
     """One to three words, the same in menu and panel."""
-    actions, panel = one.breaking.actions, one.panels.panel(SandboxPanel)
+    actions, panel = one.sandbox_shell.actions, one.panels.panel(SandboxPanel)
     assert actions.switch.text().replace("&", "") == panel.begin.text() == "Use sandbox"
     assert actions.salvage.text().replace("&", "") == panel.salvage_button.text() == "Recover objects…"

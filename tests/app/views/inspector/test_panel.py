@@ -239,7 +239,7 @@ def test_a_card_is_copied_shown_and_written(
     select(session, qtbot, 72)
     inspector.more.menu().actions()[0].trigger()
     assert QGuiApplication.clipboard().text().startswith("### index\\_size")
-    sheet = inspector.show_card()
+    sheet = inspector.export_details()
     qtbot.addWidget(sheet)
     sheet.copy_picture.click()
     assert not QGuiApplication.clipboard().image().isNull()

@@ -277,6 +277,6 @@ def test_objects_of_another_machine(
     rig.move(other, QApplication.startDragDistance())
     rig.settle()
     assert len(rig.drags) == 1
-    assert rig.messages == ["Too large to drag: extract them instead"]
+    assert rig.messages == ["Too large to drag: extract the objects instead"]
     rig.release(other)
     rig.drag.close()

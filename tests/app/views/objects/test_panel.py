@@ -99,11 +99,11 @@ def test_a_dropped_file_is_sought(qtbot: QtBot, panel: ObjectPanel, tmp_path: Pa
     path.write_bytes(shard.read(shard.objects.ref(3)))
     drop(panel, path)
     qtbot.waitUntil(lambda: panel._session.selection.row == 3)
-    assert "photo.png is here" in panel.status.text()
+    assert "photo.png was found" in panel.status.text()
     other = tmp_path / "other"
     other.write_bytes(b"nowhere")
     drop(panel, other)
-    qtbot.waitUntil(lambda: "other is not here" in panel.status.text())
+    qtbot.waitUntil(lambda: "other was not found" in panel.status.text())
 
 
 def drop(panel: ObjectPanel, path: Path) -> None:

@@ -146,7 +146,7 @@ def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: Places
 
 def test_texts_of_places_are_no_markup(qtbot: QtBot, places: PlacesPanel, session: Session) -> None:
     places._status = "The folder cannot be listed: <b>no</b>"
-    places._tell()
+    places._show_status()
     assert places.note.textFormat() is Qt.TextFormat.PlainText
     assert "<b>" in places.note.text()
     model = PlaceModel()

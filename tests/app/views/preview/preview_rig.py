@@ -84,5 +84,5 @@ class PreviewRig:
 
     def highlighted(self) -> bytes:
         """The bytes that are highlighted."""
-        (light,) = self.session.lights
+        (light,) = self.session.highlights
         return self.session.shard.bytes_of(light.span.source).read(light.span.start, light.span.stop)

@@ -43,10 +43,10 @@ def test_a_line_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBot) -
     assert rig.panel.title.text().startswith("main.py · Python · 37 B")
     assert text.lines.toPlainText().encode() == SCRIPT
     text.lines.pointed.emit(3)
-    (light,) = session.lights
+    (light,) = session.highlights
     assert light.span.stop - light.span.start == len(b"def main():\n")
     text.lines.pointed.emit(-1)
-    assert not session.lights
+    assert not session.highlights
     text.lines.chosen.emit(3)
     assert rig.selected() == b"def main():\n"
     span = session.selection.span
@@ -87,7 +87,7 @@ def test_an_element_has_its_bytes(rig: PreviewRig, session: Session, qtbot: QtBo
     place = array.plane.place_of(1, 2)
     qtbot.mouseMove(array.plane, QPoint(1, 1))
     qtbot.mouseMove(array.plane, place)
-    qtbot.waitUntil(lambda: bool(session.lights))
+    qtbot.waitUntil(lambda: bool(session.highlights))
     assert array.zoom_bar.text.text() == "[2, 1, 3] = 48"
     qtbot.mouseClick(array.plane, Qt.MouseButton.LeftButton, pos=place)
     assert rig.selected() == struct.pack("<H", 48)

@@ -178,10 +178,10 @@ def test_the_pointer_highlights_bytes(panel: PreviewPanel, session: Session, qtb
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "gzip", sample_array()))
     qtbot.mouseMove(view.plane, QPoint(1, 1))
     qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
-    qtbot.waitUntil(lambda: bool(session.lights))
-    assert session.lights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
+    qtbot.waitUntil(lambda: bool(session.highlights))
+    assert session.highlights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
     view.plane.pointed.emit(-1, -1)
-    qtbot.waitUntil(lambda: not session.lights)
+    qtbot.waitUntil(lambda: not session.highlights)
 
 
 def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_hundred_thousand_requests(qtbot: QtBot) -> None:
     for number in range(100_000):
         tape.add(several[number // 100])
     model = Counted()
-    model.set_tape(tape)
+    model.set_request_log(tape)
     while model.take_new():
         pass
     assert model.rowCount() == 100_000
@@ -116,7 +116,7 @@ def shown(qtbot: QtBot, session: Session, settings: Settings) -> Transfers:
 def test_the_tape_of_a_remote_shard(
     qtbot: QtBot, session: Session, settings: Settings, shown: Transfers, data: Path, server: RangeServer
 ) -> None:
-    panel = shown.tape
+    panel = shown.request_log
     assert panel.isHidden(), "nothing is remote"
     address = server.put("/medium.shard", data / "swh" / "medium.shard")
     server.put("/info", b"not json")
@@ -150,11 +150,11 @@ def test_the_tape_of_a_remote_shard(
 def test_a_note_is_shown_while_a_request_is_under_way(
     qtbot: QtBot, session: Session, shown: Transfers, data: Path, server: RangeServer
 ) -> None:
-    panel = shown.tape
+    panel = shown.request_log
     with qtbot.waitSignal(session.opened):
         session.open(server.put("/medium.shard", data / "swh" / "medium.shard"))
     assert panel.notes.isHidden()
-    session.tape.note("example.org is slow")
+    session.request_log.note("example.org is slow")
     qtbot.waitUntil(panel.notes.isVisible)
     assert panel.notes.text() == "example.org is slow"
     session.close()
@@ -166,6 +166,6 @@ def test_the_tape_of_what_cannot_be_opened(
 ) -> None:
     with qtbot.waitSignal(session.failed):
         session.open(f"{server.url}/nothing.shard?X-Amz-Signature=secret")
-    qtbot.waitUntil(lambda: shown.tape.model.rowCount() >= 1)
-    assert shown.tape.model.index(0, ANSWER).data() == "✖ 404"
-    assert "secret" not in str(shown.tape.model.index(0, RANGE).data(Qt.ItemDataRole.ToolTipRole))
+    qtbot.waitUntil(lambda: shown.request_log.model.rowCount() >= 1)
+    assert shown.request_log.model.index(0, ANSWER).data() == "✖ 404"
+    assert "secret" not in str(shown.request_log.model.index(0, RANGE).data(Qt.ItemDataRole.ToolTipRole))
