@@ -18,6 +18,7 @@ from shardscope.views.hex.folds import folds_of
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.view import HexView
+from tests.app.conftest import visible
 from tests.app.hex_samples import SampleReader
 
 FOLD = range(6, 32)
@@ -92,27 +93,25 @@ def test_the_keyboard_goes_over_a_fold_and_into_it(qtbot: QtBot, view: HexView) 
 
 def test_what_opens_a_fold(qtbot: QtBot, swh: HexPanel, view: HexView) -> None:
     state = view.state
+
+    def folded() -> bool:
+        return FOLD in state.rows_on_screen.folds
+
     state.select(Span("", FOLD.start * 16, FOLD.stop * 16))
-    assert FOLD in state.rows_on_screen.folds
+    assert folded()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=line_of(view, FOLD.start))
-    assert FOLD not in state.rows_on_screen.folds
+    assert not folded()
     assert state.selection.caret == FOLD.start * 16
     state.set_folding(True)
     state.select(Span("", FOLD.start * 16 + 100, FOLD.start * 16 + 101))
-    assert FOLD not in state.rows_on_screen.folds
+    assert not folded()
     state.set_folding(True)
-    before = swh.view.verticalScrollBar().maximum()
+    before = view.verticalScrollBar().maximum()
     state.set_findings([Finding(Severity.NOTE, "x", Span("", 300, 302), "not zero")])
-    assert FOLD not in state.rows_on_screen.folds
-    assert swh.view.verticalScrollBar().maximum() >= before
+    assert not folded()
+    assert view.verticalScrollBar().maximum() >= before
     state.set_findings(())
-    assert FOLD in state.rows_on_screen.folds
-    swh.actions_.fold.setChecked(False)
-    assert state.rows_on_screen.folds == ()
-
-
-def test_scrolling_goes_by_lines(view: HexView) -> None:
-    state = view.state
+    assert folded()
     for top in (0, 4, 6, 20, 31, 40):
         state.scroll_to(top * 16)
         state.scroll_by(3)
@@ -120,6 +119,8 @@ def test_scrolling_goes_by_lines(view: HexView) -> None:
         assert state.top_row == (FOLD.start if top in FOLD else top)
     state.scroll_to(20 * 16)
     assert state.rows_on_screen.folds[0] == range(20, FOLD.stop)
+    swh.actions_.fold.setChecked(False)
+    assert state.rows_on_screen.folds == ()
 
 
 @pytest.fixture
@@ -132,12 +133,9 @@ def zeros(qtbot: QtBot, pages: PageCache) -> Callable[..., HexView]:
         source.near = near
         pages.use(SampleReader(source))
         view = HexView(pages)
-        qtbot.addWidget(view)
-        view.resize(900, 500)
         view.state.set_source("", size)
         view.state.set_row_width(width)
-        view.show()
-        return view
+        return visible(qtbot, view, 900, 500)
 
     return make
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -12,12 +12,13 @@ from pytestqt.qtbot import QtBot
 from shardcore import Section, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.session.pages import PAGE, PageCache
+from shardscope.views.hex.accessible import NOT_LOADED
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.scene import HexSelection
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import theme
 from tests.app.conftest import visible
-from tests.app.hex_samples import OBJECTS, SECTIONS, SIZE, TAIL, SampleReader
+from tests.app.hex_samples import DATA, OBJECTS, SECTIONS, SIZE, TAIL, SampleReader
 
 HUGE = 2**60
 Key = Qt.Key
@@ -219,3 +220,38 @@ def test_painting_never_reads_and_a_failed_page_is_marked(qtbot: QtBot, pages: P
         qtbot.keyClick(view, key)
         qtbot.keyClick(view, key, Control)
     assert view.state.selection == HexSelection(Span("@0-0", 0, 0), 0)
+
+
+def test_the_row_is_a_text(view: HexView) -> None:
+    view.state.select(Span("", 0, 0))
+    face = QAccessible.queryAccessibleInterface(view)
+    assert face.role() == QAccessible.Role.EditableText
+    assert face.state().readOnly
+    assert face.text(QAccessible.Text.Name) == "Bytes"
+    text = face.textInterface()
+    row = text.text(0, -1)
+    assert row.startswith("00000000  53 41 4d 50 4c 45 00 00")
+    assert row.endswith("SAMPLE..........")
+    assert (text.characterCount(), text.cursorPosition()) == (len(row), 10)
+    view.state.move_caret(16 + 9)
+    assert text.text(0, 8) == "00000010"
+    position = text.cursorPosition()
+    assert text.text(position, position + 2) == f"{DATA[25]:02x}"
+    assert face.text(QAccessible.Text.Value) == text.text(0, -1)
+    view.state.move_caret(16)
+    text.setCursorPosition(10 + 3 * 5)
+    assert view.state.selection.caret == 21
+    text.setSelection(0, 10, 10 + 3 * 3 + 2)
+    assert view.state.selection.span == Span("", 16, 20)
+    text.removeSelection(0)
+    assert view.state.selection.span.size == 1
+    assert text.offsetAtPoint(text.characterRect(text.cursorPosition()).center()) == text.cursorPosition()
+    for name in ("value", "action", "editableText", "tableCell", "selection", "attributes"):
+        assert getattr(face, f"{name}Interface")() is None, "a null interface, not a crash"
+
+
+def test_bytes_that_are_not_there_are_not_read_as_zeros(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
+    reader.held.clear()
+    view = hex_view(qtbot, pages, SIZE, SECTIONS)
+    text = QAccessible.queryAccessibleInterface(view).textInterface()
+    assert text.text(0, -1) == f"00000000  {NOT_LOADED}"
