@@ -49,7 +49,6 @@ def shown(charts: Charts, qtbot: QtBot) -> ChartPages:
     """The charts, when they are there."""
     charts.show()
     qtbot.waitUntil(lambda: charts.pages is not None)
-    assert isinstance(charts.pages, ChartPages)
     return charts.pages
 
 
@@ -76,7 +75,6 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     pages.budget.setCurrentIndex(pages.budget.model().index(names.index("hash function"), 0))
     QTest.keyClick(pages.budget, Qt.Key.Key_Return)
     shard = session.shard
-    assert shard is not None
     lookup = next(section for section in shard.sections if section.name == "hash function")
     assert session.selection.span == Span("", lookup.start, lookup.stop)
 
@@ -98,7 +96,6 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     pages._choose(1)
     counted(pages, qtbot)
     pages.turn.setChecked(True)
-    assert pages.chart is not None
     assert pages.chart.name == "spread"
 
 
@@ -118,9 +115,7 @@ def test_the_budget_of_a_folder_is_that_of_its_files(
     pages = shown(charts, qtbot)
     open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
     qtbot.waitUntil(lambda: pages.found is not None and bool(pages.found.shares))
-    assert pages.found is not None
     with shardcore.open(data / "neuroglancer/tiny_worked_example") as shard:
-        assert isinstance(shard, shardcore.DataSet)
         assert pages.found.shares == shard.count_shares()
     assert {share.use.value for share in pages.found.shares} > {"data"}
 

@@ -36,7 +36,6 @@ def opened(qtbot: QtBot, window: MainWindow) -> CompareWindow:
     """The comparison, once all is measured."""
     window.welcome.compare_button.click()
     sheet = window.comparing.sheet
-    assert sheet is not None
     qtbot.waitUntil(lambda: not sheet.stale, timeout=20_000)
     return sheet
 
@@ -74,7 +73,6 @@ def check_timeline(sheet: CompareWindow) -> None:
     """A lane per format, a bar per round trip, as wide as it takes; the tool tip lists the ranges."""
     timeline = sheet.timeline
     for number, row in enumerate(timeline.rows):
-        assert row.lookup is not None
         bars = timeline.bars_of(number)
         assert [trip for _, trip in bars] == list(row.lookup.trips)
         assert sum(bar.width() for bar, _ in bars) == pytest.approx(row.lookup.milliseconds * timeline.scale)
@@ -90,7 +88,6 @@ def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     """A lesson opens it; arrows choose formats; Escape closes it, and its jobs end."""
     window.help.teaching.player.wanted.emit(StepTarget(Show.PANEL, "comparison"))
     sheet = window.comparing.sheet
-    assert sheet is not None
     qtbot.waitUntil(sheet.strips.hasFocus)
     QTest.keyClick(sheet.strips, Qt.Key.Key_Home)
     assert sheet.strips.current == "swh"
@@ -114,7 +111,6 @@ def test_every_size_and_theme(qtbot: QtBot, window: MainWindow) -> None:
             sheet.resize(size)
             sheet.grab()
             inner = sheet.area.widget()
-            assert inner is not None
             assert inner.minimumSizeHint().width() <= sheet.area.viewport().width()
         painted = sheet.strips.grab().toImage()
         ratio = painted.devicePixelRatio()

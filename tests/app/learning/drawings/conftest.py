@@ -51,6 +51,5 @@ def panel(qtbot: QtBot, bytes_: HexPanel) -> DrawingPanel:
     """Its drawings, with the first one shown."""
     bytes_.drawings.show()
     found = bytes_.drawings.panel
-    assert found is not None
     qtbot.waitUntil(lambda: found.drawing is not None)
     return found

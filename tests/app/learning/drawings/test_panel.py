@@ -30,7 +30,6 @@ def test_seen_when_wanted(qtbot: QtBot, session: Session, bytes_: HexPanel) -> N
     assert bytes_.tabs.tabText(bytes_.tabs.count() - 1) == "Drawing"
     bytes_.tabs.setCurrentIndex(bytes_.tabs.count() - 1)
     panel = place.panel
-    assert panel is not None
     qtbot.waitUntil(lambda: panel.drawing is not None)
     assert panel.isVisible()
     assert bytes_.view.isVisible()
@@ -84,7 +83,6 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
     told: list[tuple[str, str]] = []
     bytes_.actions_.drawing.trigger()
     panel = bytes_.drawings.panel
-    assert panel is not None
     view = panel.view
     qtbot.waitUntil(view.hasFocus)
     qtbot.waitUntil(lambda: view.accessibleDescription() == "n_bits, The low bits, computed, no bytes")
@@ -114,7 +112,6 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
 def test_handle_by_mouse(qtbot: QtBot, panel: DrawingPanel) -> None:
     """A handle is dragged in whole numbers, and not beyond what its control takes."""
     view = panel.view
-    assert view.picture is not None
     (grip,) = view.picture.grips
     begin = view.mapFromScene(*grip.rect.middle)
     qtbot.mousePress(view.viewport(), LEFT, pos=begin)
@@ -122,7 +119,6 @@ def test_handle_by_mouse(qtbot: QtBot, panel: DrawingPanel) -> None:
         with qtbot.waitSignal(panel.drawn):
             qtbot.mouseMove(view.viewport(), begin + QPoint(round(units * grip.step), 0))
         assert panel.values == {"n_bits": value}
-        assert panel.drawing is not None
         assert panel.drawing.what_if
         assert panel.drawing.items[0].size == value
     qtbot.mouseRelease(view.viewport(), LEFT)
@@ -159,7 +155,6 @@ def test_controls(qtbot: QtBot, panel: DrawingPanel) -> None:
 
 def test_lookup_and_steps(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: DrawingPanel) -> None:
     """A lookup adds its drawings, and the one of its current step; what was looked at last is remembered by format."""
-    assert session.shard is not None
     key = next(key for key in session.shard.objects.keys[:5] if key)
     with qtbot.waitSignal(bytes_.drawings.remembered_changed) as told:
         panel.choose("tape")
@@ -225,7 +220,6 @@ def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session,
     bytes_.drawings.show()
     qtbot.waitUntil(lambda: bytes_.drawings.panel is not None)
     panel = bytes_.drawings.panel
-    assert panel is not None
     qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Location of chunk 1")
     session.select_row(2)
     qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Location of chunk 2")

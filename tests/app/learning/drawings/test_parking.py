@@ -28,14 +28,12 @@ def panel(qtbot: QtBot, session: Session, data: Path) -> DrawingPanel:
     qtbot.waitUntil(lambda: shown.tabs._drawing)
     shown.drawings.show("parking")
     settled(qtbot, session)
-    assert shown.drawings.panel is not None
     return shown.drawings.panel
 
 
 def slider_of(panel: DrawingPanel) -> QSlider:
     """The slider of the displacement."""
     slider = panel.controls.findChild(QSlider, "slider_displacement")
-    assert slider is not None
     return slider
 
 
@@ -45,7 +43,6 @@ def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session,
     stored = slider.value()
     slider.setValue(stored + 1)
     settled(qtbot, session)
-    assert panel.drawing is not None
     assert panel.drawing.what_if
     panel.controls.reset.click()
     settled(qtbot, session)
@@ -56,7 +53,6 @@ def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session,
 def test_a_ticked_box_has_a_tick(qtbot: QtBot, session: Session, panel: DrawingPanel) -> None:
     """Not only another colour."""
     box = panel.controls.findChild(TickBox, "switch_mixing")
-    assert box is not None
     assert box.height() >= box.sizeHint().height()
     box.click()
     settled(qtbot, session)
@@ -76,5 +72,4 @@ def test_another_lookup_begins_with_what_it_says(qtbot: QtBot, session: Session,
     settled(qtbot, session)
     assert slider_of(panel).value() == 5
     assert not panel.notice.isVisible()
-    assert panel.drawing is not None
     assert not panel.drawing.what_if

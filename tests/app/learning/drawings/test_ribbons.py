@@ -23,8 +23,6 @@ def test_a_shared_chunk_lights_every_use(qtbot: QtBot, session: Session) -> None
     panel.drawings.show("ribbons")
     settled(qtbot, session)
     drawn = panel.drawings.panel
-    assert drawn is not None
-    assert drawn.drawing is not None
     number = next(n for n, item in enumerate(drawn.drawing.items) if item.text == "0 ×2")
     drawn.view.go_to_item(number)
     assert [light.span for light in session.lights] == list(drawn.drawing.items[number].spans)

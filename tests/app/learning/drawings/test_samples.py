@@ -47,11 +47,9 @@ def show(qtbot: QtBot, session: Session, panel: HexPanel, sketch: Sketch) -> Non
     panel.drawings.show(sketch.name)
     settled(qtbot, session)
     drawn = panel.drawings.panel
-    assert drawn is not None
     assert drawn.name == sketch.name
     assert not drawn.notice.isVisible(), drawn.notice.text
     picture = drawn.view.picture
-    assert picture is not None
     check_picture(picture)
     for item in range(len(picture.items)):
         drawn.view.go_to_item(item)
@@ -71,8 +69,6 @@ def test_a_drawing_without_a_control_for_objects_follows_the_selected_one(
     bytes_.drawings.show()
     qtbot.waitUntil(lambda: bytes_.drawings.panel is not None and bytes_.drawings.panel.drawing is not None)
     panel, shard = bytes_.drawings.panel, session.shard
-    assert panel is not None
-    assert shard is not None
     first, second = (
         next(sketch for sketch in shard.sketches(shard.trace(key)) if sketch.name == panel.name).draw({})
         for key in shard.objects.key_texts(np.array([1, 2]))

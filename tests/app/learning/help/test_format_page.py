@@ -39,7 +39,6 @@ def selected(session: Session, qtbot: QtBot, start: int) -> None:
 def link_to(panel: FormatPage, layout: str, field: str) -> str:
     """The address of a field on the page that is shown."""
     page = panel.view.page
-    assert page is not None
     (number,) = [n for n, row in enumerate(page.rows) if (row.layout, row.name) == (layout, field)]
     return f"field:{number}"
 
@@ -122,7 +121,6 @@ def test_a_page_has_the_colours_of_the_theme(
 ) -> None:
     """Background and links are the theme's, and the row that was lit stays lit when the theme changes."""
     application = QApplication.instance()
-    assert isinstance(application, QApplication)
     open_in(session, qtbot, data / "swh" / "small.shard")
     selected(session, qtbot, 72)
     colours = theme.apply(application, name)

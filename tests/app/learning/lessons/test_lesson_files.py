@@ -72,7 +72,6 @@ def check_links(panel: LessonPanel, qtbot: QtBot, told: list[tuple[str, bool]]) 
     panel.text.linkActivated.emit("it.png")
     qtbot.waitUntil(lambda: panel.findChild(QDialog, "lessonPicture") is not None)
     dialog = panel.findChild(QDialog, "lessonPicture")
-    assert dialog is not None
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     panel.text.linkActivated.emit("b.md")
     qtbot.waitUntil(lambda: panel.player.lesson is not None and panel.player.lesson.name == "b")
@@ -85,14 +84,12 @@ def check_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> No
     panel.files.show_notes(read_lesson(tmp_path / "a.md"))
     qtbot.waitUntil(lambda: panel.findChild(QTextBrowser, "lessonNotesText") is not None)
     view = panel.findChild(QTextBrowser, "lessonNotesText")
-    assert view is not None
     assert "Why?" in view.toPlainText()
     assert "Solutions" in view.toPlainText()
     view.window().close()
     menu = panel.more.menu()
     next(one for one in menu.actions() if one.objectName() == "lessonExportAction").trigger()
     dialog = panel.findChild(QFileDialog)
-    assert dialog is not None
     page = tmp_path / "page.html"
     dialog.fileSelected.emit(str(page))
     dialog.reject()

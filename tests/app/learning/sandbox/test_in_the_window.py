@@ -98,7 +98,6 @@ def select(window: MainWindow, start: int, stop: int) -> None:
 
 def fates(sandbox: Sandbox) -> dict[str, int]:
     """How many objects have each fate."""
-    assert sandbox.impact is not None
     return {fate.value: count for fate, count in sandbox.impact.counts.items()}
 
 
@@ -123,7 +122,6 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert "sandbox" in one.objects.actions_.extract_all.toolTip()
     assert not one.new_shards.convert.isEnabled()
     shard = one.session.shard
-    assert shard is not None
     assert "sandbox" in standing(shard, str(file)).why_not
     one.objects.table.selectRow(0)
     one.drag_out.copy_files()
@@ -250,17 +248,14 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     assert texts[0] == "Detected by: content"
     assert texts[-1] == "Objects: 11 as before"
     report = window.session.report
-    assert report is not None
     assert [finding.code for finding in report.findings] == ["swh.content-hash"]
     marks = window.hex.state.sandboxed
-    assert marks is not None
     assert marks.new == ((1500, 1501),)
     assert window.session.selection.span == Span("", 1500, 1501)
     sandbox = changed(window, lambda: sandbox.put([(1500, b"ab")]))
     assert marks.new != window.hex.state.sandboxed.new if window.hex.state.sandboxed else False
     select(window, 600, 610)
     sandbox = changed(window, window.breaking.actions.cut.trigger)
-    assert sandbox.source is not None
     assert sandbox.source.size == len(before) - 10
     assert window.hex.state.layout.size == len(before) - 10
     assert sandbox.source.cuts == ((600, 10),)
@@ -274,7 +269,6 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     assert len(sandbox.undone) >= 3
     select(window, 4985, 4986)
     sandbox = changed(window, window.breaking.actions.cut_rest.trigger)
-    assert sandbox.impact is not None
     assert sandbox.impact.counts[Fate.REFUSED] == 12
     assert not window.notices.text
     assert file.read_bytes() == before
@@ -316,7 +310,6 @@ def what_is_whole_is_listed_and_extracted(window: MainWindow, file: Path) -> Non
     select(window, 1500, 1501)
     changed(window, lambda: window.breaking.sandbox.flip(0))
     sheet = window.breaking.salvaging.ask()
-    assert sheet is not None
     until(sheet.take.isEnabled)
     assert "✓ 11 intact" in sheet.title.text()
     assert "✖ 1 damaged" in sheet.title.text()
@@ -364,7 +357,6 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
     changed(window, lambda: window.breaking.sandbox.flip(0))
     until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
     trace = window.session.walk.trace
-    assert trace is not None
     assert trace.outcome == DAMAGED
     assert window.session.walk.step == 2
     assert window.session.selection.span == Span("", 5052, 5053)

@@ -49,7 +49,6 @@ def test_every_step_is_there_and_its_solution_is_right(mission: Lesson) -> None:
             stage = staged(mission, number, shard, key)
             assert not stage.missing, f"{mission.name}, line {stage.step.line}: {stage.missing}"
             question = stage.question
-            assert question is not None
             assert question.hints or question.kind is Answer.CHOICE
             if question.kind is Answer.MENDED:
                 assert not judged(question, Given(), stage.scene).right, "the damaged file counts as mended"
@@ -77,7 +76,6 @@ def test_what_a_mission_says_mends_the_file(mission: Lesson) -> None:
         change = Change.flip(offset, bit, file.read(offset, offset + 1)[0])
         with shardcore.open(PatchedSource(file, [change])) as shard:
             asked = mission.steps[-1].question
-            assert asked is not None
             assert asked.kind is Answer.MENDED
             assert judged(asked, Given(), LessonScene(shard)).right
             impact = compare(was, shard)
