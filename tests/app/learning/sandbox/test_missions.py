@@ -8,7 +8,6 @@ import pytest
 
 import shardcore
 from shardcore.operations.recover import salvage
-from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
@@ -29,15 +28,6 @@ FLIPS = {"swh": (5052, 0), "bloscpack": (726, 4), "mdb": (1764, 0), "neuroglance
 def sample_of(mission: Lesson) -> Path:
     """The damaged file."""
     return resources.resources() / "samples" / mission.sample
-
-
-def test_there_is_one_for_each_format() -> None:
-    """Each on a sample that is listed as damaged."""
-    assert {mission.format for mission in MISSIONS} == {one.name for one in all_formats()}
-    for mission in MISSIONS:
-        assert "damaged" in mission.sample
-        assert mission.about
-        assert all(step.question is not None for step in mission.steps)
 
 
 @pytest.mark.parametrize("mission", MISSIONS, ids=lambda mission: mission.format)
