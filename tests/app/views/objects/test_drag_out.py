@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QMouseEvent, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup.settings import Settings
 from shardscope.views.objects import drag_out
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.table import ObjectTable
@@ -23,6 +25,13 @@ from tests.app.conftest import open_in, visible
 from tests.remote.servers import RangeServer
 
 LEFT = Qt.MouseButton.LeftButton
+
+
+def moved(port: QWidget, place: QPoint) -> None:
+    """Moves with the left button down: the move of the test library has no buttons."""
+    whole, none = QPointF(port.mapToGlobal(place)), Qt.KeyboardModifier.NoModifier
+    kind, button = QEvent.Type.MouseMove, Qt.MouseButton.NoButton
+    QApplication.sendEvent(port, QMouseEvent(kind, QPointF(place), whole, button, LEFT, none))
 
 
 class Rig:
@@ -55,10 +64,7 @@ class Rig:
         """Moves with the button down."""
         place = self.place(row) + QPoint(0, distance)
         self.qtbot.mouseMove(self.table.viewport(), place)
-        # The move of the test library has no buttons.
-        whole, none = QPointF(self.table.viewport().mapToGlobal(place)), Qt.KeyboardModifier.NoModifier
-        kind, button = QEvent.Type.MouseMove, Qt.MouseButton.NoButton
-        QApplication.sendEvent(self.table.viewport(), QMouseEvent(kind, QPointF(place), whole, button, LEFT, none))
+        moved(self.table.viewport(), place)
 
     def release(self, row: int) -> None:
         """Lets the button go."""
@@ -224,3 +230,49 @@ def test_objects_of_another_machine(
     assert (len(rig.drags), len(rig.messages)) == (1, 1)
     rig.release(2)
     rig.drag.close()
+
+
+def test_a_field_is_its_bytes_and_an_object_its_content(
+    qtbot: QtBot, session: Session, settings: Settings, data: Path
+) -> None:
+    """Nodes of the tree are dragged as files; a press that does not move is a click."""
+    window = visible(qtbot, MainWindow(settings), 1200, 900)
+    open_in(window.session, qtbot, data / "swh" / "small.shard")
+    tree, nodes, shard, dragged = window.tree, window.tree.nodes, window.session.shard, list[Path]()
+    window.drag_nodes.run_drag = lambda mime, _: dragged.extend(Path(url.toLocalFile()) for url in mime.urls())
+
+    def find(*names: str) -> QModelIndex:
+        index = nodes.index(0, 0)
+        for name in names:
+            tree.expand(index)
+            found = lambda index=index, name=name: [  # noqa: E731
+                child
+                for child in (nodes.index(row, 0, index) for row in range(nodes.rowCount(index)))
+                if child.data() and nodes.node(child) is not None and name in ("*", nodes.node(child).name)
+            ]
+            qtbot.waitUntil(lambda found=found: bool(found()))
+            index = found()[0]
+        tree.scrollTo(index)
+        QApplication.processEvents()
+        return index
+
+    def drag(index: QModelIndex) -> Path:
+        place = tree.visualRect(index).center()
+        qtbot.mousePress(tree.viewport(), LEFT, pos=place)
+        for distance in (3, 30):
+            moved(tree.viewport(), place + QPoint(distance, 0))
+        qtbot.waitUntil(lambda: bool(dragged))
+        qtbot.mouseRelease(tree.viewport(), LEFT, pos=place)
+        return dragged.pop()
+
+    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 0)
+    path = drag(find("header", "objects_count"))
+    assert (path.name, path.read_bytes()) == ("objects_count.bin", (data / "swh/small.shard").read_bytes()[40:48])
+    index = find("objects", "*")
+    ref = shard.objects.ref(nodes.node(index).row)
+    path = drag(index)
+    assert (path.name, path.read_bytes()) == (ref.key, shard.read(ref))
+    index = find("header")
+    qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualRect(index).center())
+    assert tree.currentIndex() == index
+    window.close()
