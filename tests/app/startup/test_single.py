@@ -134,9 +134,7 @@ def test_the_name_has_the_user_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @posix
-def test_only_the_user_may_write_to_the_socket(
-    server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_user_writes_to_the_socket(server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A socket of another user is not trusted."""
     assert stat.S_IMODE(Path(name).stat().st_mode) & 0o077 == 0
     monkeypatch.setattr(os, "geteuid", lambda: 12345)

@@ -96,9 +96,7 @@ def test_files_of_a_large_data_set_are_revealed(
     assert [node.name for node in made.path(revealed.args[0])[1:]] == ["[10..19]", "17.des"]
 
 
-def test_bytes_of_a_file_beside_this_one_are_not_put_into_its_tree(
-    session: Session, qtbot: QtBot, opened: Open
-) -> None:
+def test_bytes_of_a_file_beside_this_one_are_not_in_its_tree(session: Session, qtbot: QtBot, opened: Open) -> None:
     model = opened(next((resources() / "samples" / "mdb" / "cache").glob("b31c*.mdb")))
     shard = session.shard
     xorb = next(str(key) for key in shard.objects.keys if str(key).startswith("xorb:"))

@@ -88,7 +88,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert pages.chart.name == "spread"
 
 
-def test_the_budget_of_a_folder_is_that_of_its_files(
+def test_the_shares_of_a_folder_are_those_of_its_files(
     charts: Charts, session: Session, qtbot: QtBot, data: Path
 ) -> None:
     """As on the command line: index and padding of the files are not payload."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QImage, QTextDocument
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
@@ -14,6 +15,7 @@ from shardcore.teaching import resources
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.pages import GLOSSARY
 from shardscope.session.session import Session
+from shardscope.widgets import theme
 from tests.app.conftest import open_in, visible
 
 
@@ -52,7 +54,9 @@ def test_pages_lead_to_others(session: Session, panel: FormatPage) -> None:
         assert choice.currentData() == "mdb"
 
 
-def test_a_selected_field_lights_its_row(qtbot: QtBot, session: Session, panel: FormatPage, data: Path) -> None:
+def test_a_selected_field_lights_its_row(
+    qapp: QApplication, qtbot: QtBot, session: Session, panel: FormatPage, data: Path
+) -> None:
     """The row of the field that owns the selected byte is lit and in view; bytes of no field light none.
 
     A dock that is on a tab behind others makes no page until it is shown.
@@ -67,7 +71,9 @@ def test_a_selected_field_lights_its_row(qtbot: QtBot, session: Session, panel: 
     assert panel.view.viewport().rect().contains(panel.view.cursorRect().center())
     assert hidden.view.page is None
     hidden.show()
-    assert hidden.view.lit == lit
+    theme.apply(qapp, "dark")
+    QApplication.processEvents()
+    assert hidden.view.lit == panel.view.lit == lit, "also in another theme"
 
 
 def test_a_field_of_the_page_selects_its_bytes(qtbot: QtBot, session: Session, panel: FormatPage) -> None:

@@ -166,9 +166,7 @@ def test_a_unit_belongs_to_a_size_and_a_word_to_its_question(text: str, question
 
 
 @pytest.mark.thorough
-def test_a_lesson_is_walked_through(
-    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot, data: Path
-) -> None:
+def test_every_kind_of_step(panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
     """Every kind of question, by keys and by mouse, with wrong answers, hints, *Show me*, and a fresh file at the end.
 
     Return checks what was typed, chosen or selected, and after the right answer it goes to the next step.
@@ -255,9 +253,7 @@ def test_a_lesson_is_walked_through(
     assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
 
 
-def test_a_lesson_whose_file_is_not_opened_says_so(
-    panel: LessonPanel, session: Session, qtbot: QtBot, data: Path
-) -> None:
+def test_a_lesson_whose_file_is_not_opened(panel: LessonPanel, session: Session, qtbot: QtBot, data: Path) -> None:
     """You were asked whether changes may be dropped, and cancelled: the lesson does not wait for its file."""
 
     def refused(format: str) -> str:

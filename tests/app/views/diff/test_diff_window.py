@@ -106,9 +106,7 @@ def test_chips_count_and_filter(settle: Settle, compare: Compare, first: Path, s
     assert keys == ["k30", "k10", "new", "k40 → other"]
 
 
-def test_next_difference_moves_both_sides(
-    qtbot: QtBot, settle: Settle, compare: Compare, first: Path, second: Path
-) -> None:
+def test_next_moves_both_sides(qtbot: QtBot, settle: Settle, compare: Compare, first: Path, second: Path) -> None:
     window = compare(first, second)
     with shardcore.open(first) as one, shardcore.open(second) as other:
         left, right = one.find("k30").spans[0].start, other.find("k30").spans[0].start

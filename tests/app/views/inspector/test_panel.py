@@ -169,9 +169,7 @@ def _segment(session: Session, qtbot: QtBot, path: Path) -> None:
     settle(session, qtbot)
 
 
-def test_what_is_not_counted_is_not_none(
-    session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counting_on_request(session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 0)
     with qtbot.waitSignal(session.opened):
         session.open(str(resources.resources() / "samples/des/archive"))

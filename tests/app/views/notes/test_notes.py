@@ -104,9 +104,7 @@ def test_choosing_a_row_selects_its_bytes(qtbot: QtBot, panel: NotesPanel, sessi
         assert session.selection.span == span
 
 
-def test_a_note_is_written_edited_deleted_and_restored_by_keys(
-    qtbot: QtBot, panel: NotesPanel, session: Session
-) -> None:
+def test_a_note_is_written_edited_and_restored_by_keys(qtbot: QtBot, panel: NotesPanel, session: Session) -> None:
     session.select_span(SIZE)
     qtbot.waitUntil(lambda: session.selection.complete)
     panel.add_button.click()
@@ -146,9 +144,7 @@ def test_a_damaged_notes_file_is_named_and_left(qtbot: QtBot, session: Session, 
     assert beside.read_text() == "{"
 
 
-def test_notes_stay_with_an_edited_file_and_no_other(
-    qtbot: QtBot, panel: NotesPanel, session: Session, file: Path
-) -> None:
+def test_notes_stay_with_an_edited_file(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
     def noted(path: Path) -> list[str]:
         with shardcore.open(path) as shard:
             return [note.text for note in open_notes(shard).notes]

@@ -232,9 +232,7 @@ def test_objects_of_another_machine(
     rig.drag.close()
 
 
-def test_a_field_is_its_bytes_and_an_object_its_content(
-    qtbot: QtBot, session: Session, settings: Settings, data: Path
-) -> None:
+def test_nodes_of_the_tree_are_dragged_as_files(qtbot: QtBot, session: Session, settings: Settings, data: Path) -> None:
     """Nodes of the tree are dragged as files; a press that does not move is a click."""
     window = visible(qtbot, MainWindow(settings), 1200, 900)
     open_in(window.session, qtbot, data / "swh" / "small.shard")

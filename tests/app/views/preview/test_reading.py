@@ -89,7 +89,7 @@ def show_first(session: Session, qtbot: QtBot, path: Path, **options: Any) -> Pr
     return panel
 
 
-def test_a_very_large_object_is_read_from_its_beginning(
+def test_a_large_object_is_read_from_its_beginning(
     session: Session, qtbot: QtBot, tmp_path: Path, reads: Reads
 ) -> None:
     """The rest is read on request."""

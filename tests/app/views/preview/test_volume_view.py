@@ -59,9 +59,7 @@ def click(view: VolumeView, qtbot: QtBot, x: int, y: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["raw", "gzip", "files", "files packed"])
-def test_a_slice_is_that_of_the_array(
-    form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_slices_of_the_array(form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     array = sample_array()
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
     for pair, axis in enumerate((2, 1, 0)):
@@ -74,9 +72,7 @@ def test_a_slice_is_that_of_the_array(
 
 
 @pytest.mark.parametrize("kind", ["bloscpack", "bcolz"])
-def test_arrays_of_many_chunks_are_shown(
-    kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_arrays_of_many_chunks(kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     array: NDArray[Any] = samples() if kind == "bcolz" else sample_array()
     path = COLUMN
     if kind == "bloscpack":
@@ -166,9 +162,7 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     assert (session.walk.trace.outcome, session.walk.trace.key) == ("found", told["Key"].partition(" ")[0])
 
 
-def test_selected_bytes_mark_the_voxel_in_its_plane(
-    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_selected_bytes_mark_their_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     session.select_span(view.found.grid.locate((17, 2, 107)).span)
     qtbot.waitUntil(lambda: view.plane.mark == (12, 5))
@@ -204,7 +198,7 @@ def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, 
     filled(view, qtbot)
 
 
-def test_of_a_large_plane_a_window_is_read(
+def test_window_of_a_large_plane(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, held: HeldGrid
 ) -> None:
     """Only the chunks in view are read; the window follows the drag."""

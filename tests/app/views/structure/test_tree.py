@@ -92,9 +92,7 @@ def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, tre
     qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) == len(session.shard.sections))
 
 
-def test_a_file_that_is_read_again_stays_expanded(
-    qtbot: QtBot, session: Session, tree: StructureTree, data: Path
-) -> None:
+def test_a_reloaded_file_stays_expanded(qtbot: QtBot, session: Session, tree: StructureTree, data: Path) -> None:
     small, nodes = data / "swh" / "small.shard", tree.nodes
 
     def header() -> QModelIndex:

@@ -83,9 +83,7 @@ def test_damaged_and_tombstoned(panel: TracePanel, session: Session, qtbot: QtBo
     assert panel.band.sign.mark != "tick"
 
 
-def test_a_prefix_is_looked_up_as_the_one_key_that_it_stands_for(
-    panel: TracePanel, session: Session, qtbot: QtBot
-) -> None:
+def test_a_prefix_is_looked_up_as_the_one_key_it_stands_for(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
     """Unless it could be a key itself: then its lookup is not replaced."""
     panel.field.setText(KEY[:4])
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
@@ -164,7 +162,7 @@ def test_keys_of_any_form(panel: TracePanel, session: Session, qtbot: QtBot) -> 
     assert seen[0] == key
 
 
-def test_a_sample_offers_its_three_keys(
+def test_a_sample_offers_its_keys(
     panel: TracePanel, session: Session, qtbot: QtBot, tmp_path: Path, data: Path
 ) -> None:
     """A copy of it, too, and any other file its first one."""

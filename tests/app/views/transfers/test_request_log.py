@@ -82,7 +82,7 @@ def shown(qtbot: QtBot, session: Session, settings: Settings) -> Transfers:
     return visible(qtbot, Transfers(session, settings), 420, 380)
 
 
-def test_the_tape_of_a_remote_shard(
+def test_the_log_of_a_remote_shard(
     qtbot: QtBot, session: Session, settings: Settings, shown: Transfers, data: Path, server: RangeServer
 ) -> None:
     panel = shown.tape
@@ -117,7 +117,7 @@ def test_the_tape_of_a_remote_shard(
     assert shown.focusProxy() is shown.jobs
 
 
-def test_the_tape_of_what_cannot_be_opened(
+def test_the_log_of_what_cannot_be_opened(
     qtbot: QtBot, session: Session, shown: Transfers, server: RangeServer
 ) -> None:
     with qtbot.waitSignal(session.failed):
