@@ -52,6 +52,7 @@ def test_in_time(view: DrawingView, qapp: QApplication) -> None:
     assert (walk.playing, walk.stage, walk.share) == (True, 1, 0)
     walk.advance(ARRIVE_MILLISECONDS / 2)
     assert walk.share == pytest.approx(0.5)
+    assert not view.grab().isNull()
     motion.set_speed(2)
     walk.advance(ARRIVE_MILLISECONDS / 4)
     assert (walk.stage, walk.share) == (1, 1)

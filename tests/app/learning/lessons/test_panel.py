@@ -82,6 +82,16 @@ def start(panel: LessonPanel, qtbot: QtBot, lesson: Lesson, number: int = 0) -> 
     step(panel, qtbot, number)
 
 
+def test_a_shown_answer_is_selected(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
+    for number in (2, 4):
+        start(panel, qtbot, LESSON, number)
+        panel.show_me.click()
+        qtbot.waitUntil(panel.next.isEnabled)
+    assert session.selection.span == Span("", 32, 40)
+    right = [one.accessibleName() for one in panel.question.findChildren(QRadioButton) if one.isChecked()]
+    assert right == ["that"]
+
+
 def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
     """The step is remembered; *Leave* returns to the list, which says how far one has come."""
     start(panel, qtbot, LESSON)

@@ -180,6 +180,9 @@ def test_counting_on_request(session: Session, qtbot: QtBot, made: Inspector, mo
 
 
 def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, made: Inspector, data: Path) -> None:
+    open_in(session, qtbot, data / "mdb/derived/keyed_full.mdb")
+    select(session, qtbot, 40)
+    assert "" != text(made, "specification") != text(made, "in practice") != ""
     _segment(session, qtbot, sorted((data / SHARDS).glob("*.mdb"))[0])
     # Its fields lead there, too.
     field = session.selection.path[-1].children[0]

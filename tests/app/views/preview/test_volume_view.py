@@ -195,7 +195,10 @@ def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, 
         qtbot.keyClick(view.plane, key)
     assert view.plane.mark == (1, 1)
     qtbot.waitUntil(lambda: view._place is not None and view._place.index[:2] == (6, -2))
+    qtbot.keyClick(view.edges, Qt.Key.Key_Space)
+    assert view.plane.edges
     filled(view, qtbot)
+    assert not view.grab().isNull()
 
 
 def test_window_of_a_large_plane(
