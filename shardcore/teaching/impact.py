@@ -321,7 +321,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 
 
 def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
-    """Read an object by key; None where that would exceed the room."""
+    """Read an object by key; None if that would exceed the room."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:

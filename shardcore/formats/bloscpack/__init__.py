@@ -91,7 +91,7 @@ FORMAT = Format(
         Option(
             "metadata_codec",
             OptionType.CHOICE,
-            "Codec of the metadata; default: zlib, or none where zlib makes it longer.",
+            "Codec of the metadata; default: zlib, or none if zlib makes it longer.",
             OptionPurpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),

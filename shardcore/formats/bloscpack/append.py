@@ -134,7 +134,7 @@ class _Append:
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
-        """Return the chunks after appending; `chunk_size` may grow only where the file has a single chunk."""
+        """Return the chunks after appending; `chunk_size` may grow only if the file has a single chunk."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -213,7 +213,7 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
-    """Yield the pieces of a content; raise SourceError where their total is not its size."""
+    """Yield the pieces of a content; raise SourceError if their total is not its size."""
     total = 0
     for piece in content.pieces:
         total += len(piece)

@@ -52,7 +52,7 @@ class BcolzColumn:
     """Column as its JSON files describe it.
 
     Attributes:
-        name: Its folder relative to that of the data set; empty where it is the data set.
+        name: Its folder relative to that of the data set; empty if it is the data set.
         array: Type and shape of the content.
         chunklen: Items in every chunk but the last; an item is one index of the first axis.
         nbytes: Uncompressed bytes of the column.
@@ -80,7 +80,7 @@ class BcolzColumn:
 
     @property
     def chunk_bytes(self) -> int:
-        """Uncompressed bytes of every chunk but the last; 0 where chunks have any size."""
+        """Uncompressed bytes of every chunk but the last; 0 if chunks have any size."""
         return 0 if self.pickled else self.chunklen * self.array.stride
 
     @property

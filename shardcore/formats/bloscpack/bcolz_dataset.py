@@ -189,7 +189,7 @@ class BloscpackDataSet(DataSet):
         """Add findings about the columns: missing files, sizes, lengths."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """Yield uncompressed bytes `[start, stop)` of a column in pieces; to its end where `stop` is None."""
+        """Yield uncompressed bytes `[start, stop)` of a column in pieces; to its end if `stop` is None."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes

@@ -106,7 +106,7 @@ class ChunkMap:
             any order.
         stream_at: First byte of the length field of each stream, shape `(nblocks, streams)`; -1 where a short last
             block does not have the stream.
-        stream_size: Stored bytes of each stream without its length field, same shape; 0 where there is none.
+        stream_size: Stored bytes of each stream without its length field, same shape; 0 if there is none.
     """
 
     header: ChunkHeader
@@ -295,7 +295,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Return location and stored size of each stream and True where it is wrong, shape `(nblocks, streams)` each.
+    """Return location and stored size of each stream and True if it is wrong, shape `(nblocks, streams)` each.
 
     After a wrong stream the values of its block are undefined. A short last block has only its first stream; the
     others have location -1.

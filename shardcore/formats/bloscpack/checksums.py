@@ -35,7 +35,7 @@ class Checksum:
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
-        """Compare a stored checksum with the data it covers; raise BadChecksum where they differ."""
+        """Compare a stored checksum with the data it covers; raise BadChecksum if they differ."""
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(

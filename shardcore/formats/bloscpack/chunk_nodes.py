@@ -29,7 +29,7 @@ _DIGEST_DOC = "The checksum of the stored chunk with its Blosc header, which det
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
-    """Return the nodes of a chunk; `data` may be only its Blosc header where the chunk is too long to be shown."""
+    """Return the nodes of a chunk; `data` may be only its Blosc header if the chunk is too long to be shown."""
     if len(data) < HEADER_SIZE:
         return (
             Node(

@@ -183,7 +183,7 @@ class ChunkScene:
         return int(self.file.content.starts()[number])
 
     def stored(self, number: int) -> Stored:
-        """Read a chunk; raise LimitExceeded where it has more than `MOST_READ` stored bytes."""
+        """Read a chunk; raise LimitExceeded if it has more than `MOST_READ` stored bytes."""
         if (kept := self._stored.get(number)) is not None:
             return kept
         placed = self.placed(number)

@@ -196,7 +196,7 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the offset slot of a chunk before `load`; -1 where no valid one exists."""
+        """Return the offset slot of a chunk before `load`; -1 if no valid one exists."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)

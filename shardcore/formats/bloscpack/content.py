@@ -42,12 +42,12 @@ SMALL_FILE = 2**18
 BATCH = 2**20
 """Uncompressed bytes per batch of a thread; small enough to stay in the cache."""
 CREDIBLE = 64
-"""Memory for a content is allocated at once where it is at most this many times the size of the file."""
+"""Memory for a content is allocated at once if it is at most this many times the size of the file."""
 SMALL_CHUNK = 2**18
 """Chunks below this uncompressed size are decompressed by a single thread."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Uncompressed bytes of a batch that are held in memory where chunks are larger than the header says."""
+"""Uncompressed bytes of a batch that are held in memory if chunks are larger than the header says."""
 TRIED_WHOLE = 2**26
 """Chunks of up to this many uncompressed bytes are decompressed at once for verification."""
 TRIED_RATIO = 8
@@ -96,7 +96,7 @@ class ChunkReader:
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its checksum, in one range where its length is known or can be estimated."""
+        """Read a chunk with its checksum, in one range if its length is known or can be estimated."""
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -139,7 +139,7 @@ class ChunkReader:
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
         """Return uncompressed bytes of a chunk that include byte `within`, and the offset of the first of them.
 
-        Of a small chunk these are all bytes; they are empty where the chunk ends before. Errors as for `plain`.
+        Of a small chunk these are all bytes; they are empty if the chunk ends before. Errors as for `plain`.
         """
         first = 0
         for piece in self._pieces(stored, limit):
@@ -333,7 +333,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read adjacent chunks in one range and return them as a source; the file itself where they are apart."""
+        """Read adjacent chunks in one range and return them as a source; the file itself if they are apart."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -395,7 +395,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return the size of a chunk and its checksum, an upper bound, or `GUESS` where neither is known."""
+        """Return the size of a chunk and its checksum, an upper bound, or `GUESS` if neither is known."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

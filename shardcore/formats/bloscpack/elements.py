@@ -1,4 +1,4 @@
-"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]` by the typesize where no array is described."""
+"""Keys of elements: `[24,40]` in an array as in NumPy, or `[7]` by the typesize if no array is described."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """Return an element of a content without array metadata; `typesize` is 0 in version 1, `size` -1 where unknown."""
+    """Return an element of a content without array metadata; `typesize` is 0 in version 1, `size` -1 if unknown."""
     key = index_text(index)
     if not typesize:
         raise UsageError(f"{key}: version 1 does not store the size of an element; request a byte, such as @8")

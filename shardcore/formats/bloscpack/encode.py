@@ -52,7 +52,7 @@ class Recipe:
     typesize: int
 
     def chunk(self, plain: bytes) -> bytes:
-        """Return a chunk that decompresses to these bytes; a memcpy where the library's chunk does not."""
+        """Return a chunk that decompresses to these bytes; a memcpy if the library's chunk does not."""
         if plain and self.level:
             blosc = _blosc()
             shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE

@@ -102,7 +102,7 @@ class BloscpackFiles(DataSet):
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return the object of a file; opens the file briefly where its uncompressed size is not cached."""
+        """Return the object of a file; opens the file briefly if its uncompressed size is not cached."""
         member = self.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")

@@ -117,7 +117,7 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
 
 
 def _size_of(data: Data) -> int | None:
-    """Return the size of the input; None where it is unknown before reading."""
+    """Return the size of the input; None if it is unknown before reading."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):

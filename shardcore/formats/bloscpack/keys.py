@@ -45,7 +45,7 @@ class BloscpackKey:
 
 
 def parse_key(text: str) -> BloscpackKey:
-    """Parse a key; raise UsageError where it has none of the four forms."""
+    """Parse a key; raise UsageError if it has none of the four forms."""
     if text == ALL:
         return BloscpackKey(KeyKind.ALL)
     if (index := parse_index(text)) is not None:

@@ -158,7 +158,7 @@ METADATA_HEADER = Record(
             "u1",
             Role.NUMBER,
             "Requested compression level.",
-            differs=Differs("it must be 0 where the codec is 0", "writers store 6 even then: ignore it"),
+            differs=Differs("it must be 0 if the codec is 0", "writers store 6 even then: ignore it"),
         ),
         Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata text."),
         Field(
@@ -269,12 +269,12 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Number of rows: at most as many as fit in the file, plus one where the header counts more."""
+        """Number of rows: at most as many as fit in the file, plus one if the header counts more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Return True where a chunk header can begin: after the offsets, and complete before the end of the file."""
+        """Return True if a chunk header can begin: after the offsets, and complete before the end of the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -293,7 +293,7 @@ class ChunkArea:
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
-        """Return one past each chunk without its checksum, cut at the end of the file; -1 where it is not found."""
+        """Return one past each chunk without its checksum, cut at the end of the file; -1 if it is not found."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 

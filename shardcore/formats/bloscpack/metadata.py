@@ -59,7 +59,7 @@ class MetadataSection:
 
     @property
     def decoded(self) -> str:
-        """Source name of the uncompressed text; empty where it is stored uncompressed."""
+        """Source name of the uncompressed text; empty if it is stored uncompressed."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
     def problems(self) -> list[tuple[str, str]]:
@@ -96,7 +96,7 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
-    """Return the bytes of a section; zlib is skipped where it would make the text longer.
+    """Return the bytes of a section; zlib is skipped if it would make the text longer.
 
     `room` is the size reserved for the stored text, by default ten times the text, as in the reference.
     """
@@ -120,7 +120,7 @@ def write_metadata_section(
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """Decompress `stored`; raise FormatError where the result has another size than `meta_size`."""
+    """Decompress `stored`; raise FormatError if the result has another size than `meta_size`."""
     problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
     if problems:
         raise Unsupported(problems[0], span=section.header)

@@ -48,7 +48,7 @@ class Slots:
         return place if self.is_valid(place) else UNKNOWN
 
     def is_valid(self, place: int) -> bool:
-        """Return True for an offset that a chunk can have; False for all where the offsets do not ascend."""
+        """Return True for an offset that a chunk can have; False for all if the offsets do not ascend."""
         return self.ascending and self._area.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def _front_items(file: BloscpackFile) -> list[Item]:
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
-    """Return the offset slots of some chunks and True where that of chunk `number` is right; None without offsets."""
+    """Return the offset slots of some chunks and True if that of chunk `number` is right; None without offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
     if slots is None or not shown:

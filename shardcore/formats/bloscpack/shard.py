@@ -86,7 +86,7 @@ class BloscpackShard(FileShard):
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
-        """Array of the whole content; None where the metadata describes none."""
+        """Array of the whole content; None if the metadata describes none."""
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
@@ -250,7 +250,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Open a file in one request; in two where the offsets end after the first 64 KiB.
+    """Open a file in one request; in two if the offsets end after the first 64 KiB.
 
     Raises:
         BadMagic: It does not begin with `blpk`.

@@ -40,7 +40,7 @@ def stream_inline(source: Source, entries: Entries, row: int, limit: int | None 
 
 
 def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
-    """Return start, stop, codec and declared uncompressed size of an inline object; FormatError where impossible."""
+    """Return start, stop, codec and declared uncompressed size of an inline object; FormatError if impossible."""
     entries.check_readable(row)
     c = entries.columns
     start = int(c.offset[row])

@@ -143,7 +143,7 @@ class Entries:
         return self.index[at : at + int(self.columns.meta_length[row])]
 
     def meta(self, row: int) -> dict[str, Any]:
-        """Return the metadata of a row; raise FormatError where it is not a JSON object."""
+        """Return the metadata of a row; raise FormatError if it is not a JSON object."""
         at = self.data_stop + int(self.columns.meta_start[row])
         return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
 

@@ -96,7 +96,7 @@ class DesFile:
 
     @property
     def sidecar(self) -> Sidecar | None:
-        """The sidecar, read at the first access; None where it is missing or invalid."""
+        """The sidecar, read at the first access; None if it is missing or invalid."""
         return self._read_sidecar()[0]
 
     @property

@@ -164,7 +164,7 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
-        """Bits of the shard number: given, from the zones file, or inferred from all file names; None where unknown."""
+        """Bits of the shard number: given, from the zones file, or inferred from all file names; None if unknown."""
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
@@ -229,7 +229,7 @@ class DesDataSet(DataSet):
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """Return the route of a uid and the shards that may contain it; route None where n_bits is unknown."""
+        """Return the route of a uid and the shards that may contain it; route None if n_bits is unknown."""
         n_bits = self._routing_bits
         if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
@@ -329,7 +329,7 @@ class DesDataSet(DataSet):
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many uids; -1 for a uid without an entry, even where a retention copy exists."""
+        """Return the rows of many uids; -1 for a uid without an entry, even if a retention copy exists."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)

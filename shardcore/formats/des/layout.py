@@ -182,7 +182,7 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
-    """Parse metadata; {} for no bytes. Raise FormatError where it is not a JSON object."""
+    """Parse metadata; {} for no bytes. Raise FormatError if it is not a JSON object."""
     if not data:
         return {}
     tree = parse_json(data, "the metadata", limits=FREE, span=place)
@@ -284,7 +284,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:
-    """Return the first byte of the index by the footer; raise Truncated where the index does not fit in the file."""
+    """Return the first byte of the index by the footer; raise Truncated if the index does not fit in the file."""
     room = size - HEADER.size - FOOTER.size
     index_size = footer["index_size"]
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)

@@ -328,7 +328,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
 
     Returns:
         `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
-        `zone` and `uri` (None where no zone has the number).
+        `zone` and `uri` (None if no zone has the number).
 
     Raises:
         UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.

@@ -121,7 +121,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
-    """Return the offset of the uid length of a uid that ends at `place`; None where none fits."""
+    """Return the offset of the uid length of a uid that ends at `place`; None if none fits."""
     first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -144,6 +144,6 @@ def _of_one_index(damaged: Damaged, found: list[FoundEntry]) -> list[FoundEntry]
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
-    """Return True where an index at `index`, whose payloads end at `last`, belongs to a shard that is a payload."""
+    """Return True if an index at `index`, whose payloads end at `last`, belongs to a shard that is a payload."""
     begins = index - last
     return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

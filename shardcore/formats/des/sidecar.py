@@ -66,7 +66,7 @@ class Tombstone:
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
-        """Return True for an entry of this uid with the same time, or where either time is missing or invalid.
+        """Return True for an entry of this uid with the same time, or if either time is missing or invalid.
 
         A deleted object must not be returned by mistake.
         """
@@ -165,7 +165,7 @@ def shard_of_sidecar(name: str) -> str:
 
 
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
-    """Return the sidecar, or the error that makes it unusable; (None, None) where it does not exist.
+    """Return the sidecar, or the error that makes it unusable; (None, None) if it does not exist.
 
     An unreadable sidecar is an error, because it may contain tombstones. A store without permission to list answers
     "forbidden" for a missing object, so that counts as missing.
@@ -184,7 +184,7 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 
 def entry_key(uid: str, created_at: str) -> str:
-    """Return the key of an entry in a sidecar: `uid:timestamp` in UTC, or the uid where there is no valid time."""
+    """Return the key of an entry in a sidecar: `uid:timestamp` in UTC, or the uid if there is no valid time."""
     stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 

@@ -44,7 +44,7 @@ def checksum_in(said: dict[str, Any] | None) -> str:
 
 
 def checked_pieces(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
-    """Yield a content; raise BadChecksum after its last piece where the sha256 differs."""
+    """Yield a content; raise BadChecksum after its last piece if the sha256 differs."""
     digest = hashlib.sha256()
     for piece in pieces():
         digest.update(piece)
@@ -141,7 +141,7 @@ class TrialBudget:
 
 
 def reads_to_end(trials: TrialBudget, pieces: Pieces) -> bool:
-    """Return True where a content can be read to its end; False once the budget is spent."""
+    """Return True if a content can be read to its end; False once the budget is spent."""
     try:
         for piece in pieces():
             trials.left -= len(piece)

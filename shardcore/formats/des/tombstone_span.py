@@ -17,7 +17,7 @@ _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
-    """Return the bytes of a tombstone with its key; the whole sidecar where they are not found."""
+    """Return the bytes of a tombstone with its key; the whole sidecar if they are not found."""
     folder = file.source.folder
     if folder is None or sidecar.size > MOST_SOUGHT:
         return sidecar.span

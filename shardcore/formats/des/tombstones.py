@@ -107,7 +107,7 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
 
 
 def _on_day(shard: DesShard, date: str) -> bool:
-    """Return True where the file name of a shard has the date, because readers search only shards of that date."""
+    """Return True if the file name of a shard has the date, because readers search only shards of that date."""
     name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
     return name is None or name.date == shard_date(date)
 

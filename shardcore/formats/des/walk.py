@@ -55,11 +55,11 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after(self, start: int) -> int:
-        """Return the end of the entry at `start`; -1 where the index ends before it."""
+        """Return the end of the entry at `start`; -1 if the index ends before it."""
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
-        """Return the ends of many entries; -1 where the index ends before one."""
+        """Return the ends of many entries; -1 if the index ends before one."""
 
     @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:

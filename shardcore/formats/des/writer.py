@@ -448,7 +448,7 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False where it cannot be seen
+    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False if it cannot be seen
         return set()
     from shardcore.formats.des.shard import open_shard
 

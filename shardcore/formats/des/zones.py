@@ -69,7 +69,7 @@ class Zones:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Zones:
-        """Parse a zones file, JSON or YAML; raise FormatError with a location in the text where possible."""
+        """Parse a zones file, JSON or YAML; raise FormatError with a location in the text if possible."""
         plain = _decoded(text)
         tree = _mapping(_parse_text(plain), "the file")
         try:

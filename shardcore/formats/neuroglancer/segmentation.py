@@ -122,7 +122,7 @@ def _channel(
 
 
 def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
-    """Check that all table indices are inside the chunk; only where the largest possible index is not."""
+    """Check that all table indices are inside the chunk; only if the largest possible index is not."""
     size, width = _WORD * len(words), layout.dtype.itemsize
     doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
     # Unpacking may need one word per value.

@@ -146,7 +146,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
 
 
 def encode(displacements: U32) -> Encoded:
-    """Encode displacements, at least one (§2.1); raise ShardError where they take 2^32 bits or more."""
+    """Encode displacements, at least one (§2.1); raise ShardError if they take 2^32 bits or more."""
     plus_one = displacements.astype(np.int64) + 1
     lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
     ends = np.cumsum(lengths)

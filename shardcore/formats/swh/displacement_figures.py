@@ -50,7 +50,7 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
 
 
 def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
-    """Return the unary bits around the one-bits of the bucket and the one before; None where they were not read."""
+    """Return the unary bits around the one-bits of the bucket and the one before; None if they were not read."""
     before, own = place.positions
     first = max(before, 0) // 8
     found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -187,7 +187,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items, drawn only where both items are."""
+"""Links between items, drawn only if both items are."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:

@@ -100,7 +100,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Read the offsets of all slots, and lengths where deletions make them necessary."""
+        """Read the offsets of all slots, and lengths if deletions make them necessary."""
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
 
@@ -143,7 +143,7 @@ class SwhFile:
         return function.slots_of(keys)
 
     def check_function(self, source: Source) -> None:
-        """Compare a few live keys with their slots, once; set `misfit` where the hash function does not fit them."""
+        """Compare a few live keys with their slots, once; set `misfit` if the hash function does not fit them."""
         if self.fits:
             return
         self.fits = True
@@ -166,7 +166,7 @@ class SwhFile:
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """Yield the content of an object in pieces; raise FormatError where the length before it differs."""
+        """Yield the content of an object in pieces; raise FormatError if the length before it differs."""
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -231,7 +231,7 @@ def is_certain(agree: int, slots: int) -> bool:
 
 
 def check_length(piece: bytes, content: Span) -> None:
-    """Compare the length field in `piece` with the size of the content by the index; FormatError where they differ."""
+    """Compare the length field in `piece` with the size of the content by the index; FormatError if they differ."""
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:

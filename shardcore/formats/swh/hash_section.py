@@ -146,7 +146,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
 
 def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
-    """Read the last 8 bytes of the section; raise FormatError where they contradict the first bytes."""
+    """Read the last 8 bytes of the section; raise FormatError if they contradict the first bytes."""
     at = parts.stop - HASH_TAIL.size
     values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
     if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):

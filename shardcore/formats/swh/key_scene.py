@@ -24,7 +24,7 @@ class KeyedScene:
 
     @property
     def displacement(self) -> int | None:
-        """The displacement of the key's bucket; None where it is unknown without a read."""
+        """The displacement of the key's bucket; None if it is unknown without a read."""
         if self._trace is not None:
             values = [step.values["d"] for step in self._trace.steps if "d" in step.values]
             return int(values[-1]) if values else None

@@ -268,7 +268,7 @@ class SwhLookup:
         return displacement, companion.apart if companion is not None else 0
 
     def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
-        """Return KeyAbsent, or FormatError where damage may be the reason; only loaded bytes are searched."""
+        """Return KeyAbsent, or FormatError if damage may be the reason; only loaded bytes are searched."""
         span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop

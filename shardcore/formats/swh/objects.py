@@ -177,7 +177,7 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 
 def key_bytes(key: str) -> bytes:
-    """Return the 32 bytes of a key; raise UsageError where it is not exactly 64 hex digits."""
+    """Return the 32 bytes of a key; raise UsageError if it is not exactly 64 hex digits."""
     try:
         raw = bytes.fromhex(key) if len(key) == 64 else b""
     except ValueError:

@@ -153,7 +153,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
-    """Return the parts of the hash function, and check its last bytes where `window` has them."""
+    """Return the parts of the hash function, and check its last bytes if `window` has them."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

@@ -108,7 +108,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
-    """Return the buckets around g, each with its displacement where known."""
+    """Return the buckets around g, each with its displacement if known."""
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
@@ -174,7 +174,7 @@ def _tone_of(moves: Sequence[KeyMove]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """Return the slots on the way of a key, each with the text of its jump, and False where jumps are left out."""
+    """Return the slots on the way of a key, each with the text of its jump, and False if jumps are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]

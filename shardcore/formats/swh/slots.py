@@ -38,7 +38,7 @@ class SlotOrder:
         ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
         bits: Bits of `ranked` for the slot; 0 where offsets are too large, and `apart` has the slots.
         apart: The slots, where `bits` is 0.
-        lengths: Sizes of the contents in this order; None where objects are adjacent, so that offsets give the sizes.
+        lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         geometry: Locations of the sections.
         empty_state: State of a slot without an object: unused or deleted.
     """
@@ -150,7 +150,7 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
 
 
 def _touching(ranked: U64, bits: int, geometry: SwhGeometry) -> bool:
-    """Return True where nothing was deleted and the offsets allow that each object ends where the next begins."""
+    """Return True if nothing was deleted and the offsets allow that each object ends where the next begins."""
     if len(ranked) != geometry.declared or not len(ranked):
         return False
     starts = _offsets_in(ranked[:1], bits)

@@ -343,7 +343,7 @@ class ContentCheck:
                 return
 
     def _report_mismatches(self) -> None:
-        """Report keys that are not the sha256; a single note where most are not, because that is only custom."""
+        """Report keys that are not the sha256; a single note if most are not, because that is only custom."""
         if not self.mismatches:
             return
         if len(self.mismatches) > len(self.offsets) // 2:

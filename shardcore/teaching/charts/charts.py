@@ -77,7 +77,7 @@ class Sizes:
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
-        """Return a histogram; sizes are stored sizes where no uncompressed size is known."""
+        """Return a histogram; sizes are stored sizes if no uncompressed size is known."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
         note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "

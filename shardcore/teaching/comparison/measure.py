@@ -106,7 +106,7 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
-    """Objects packed in memory by the writer of a format; `name` is empty where each object is a file."""
+    """Objects packed in memory by the writer of a format; `name` is empty if each object is a file."""
 
     format: Format
     name: str
@@ -179,7 +179,7 @@ def overhead_text(row: FormatRow) -> str:
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
-    """Pack with the writer of the format. Equal contents are stored once where the key is computed from the content."""
+    """Pack with the writer of the format. Equal contents are stored once if the key is computed from the content."""
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
@@ -213,7 +213,7 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
 
 
 def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
-    """Return the bytes per section; sections of one name are one piece where there are more than `MOST_PIECES`."""
+    """Return the bytes per section; sections of one name are one piece if there are more than `MOST_PIECES`."""
     every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)

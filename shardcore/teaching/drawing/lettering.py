@@ -42,7 +42,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Shorten a text to the room, ending with `…`; empty where fewer than two letters fit. O(log n) measurements."""
+    """Shorten a text to the room, ending with `…`; empty if fewer than two letters fit. O(log n) measurements."""
     if not text or measure(text, size, face) <= room:
         return text
     low, high = 0, len(text) - 1

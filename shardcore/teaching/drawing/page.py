@@ -113,7 +113,7 @@ class DrawingPage:
         item: int = NO_ITEM,
         link: Link | None = None,
     ) -> Rect | None:
-        """Place a text, cut to the room; None where it would meet another text or leave the page."""
+        """Place a text, cut to the room; None if it would meet another text or leave the page."""
         x, y = place
         fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
         if not fitting:

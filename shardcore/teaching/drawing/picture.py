@@ -146,7 +146,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Grip:
-    """Handle of a control: `end` is its value, `step` pixels per unit, negative where values grow to the left."""
+    """Handle of a control: `end` is its value, `step` pixels per unit, negative if values grow to the left."""
 
     item: int
     control: str

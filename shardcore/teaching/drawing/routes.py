@@ -1,4 +1,4 @@
-"""Arrows between figures: straight where that crosses no text, otherwise around it."""
+"""Arrows between figures: straight if that crosses no text, otherwise around it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Result of judging; `shown` is set where *Show me* gave the answer."""
+    """Result of judging; `shown` is set if *Show me* gave the answer."""
 
     right: bool
     text: str
@@ -105,7 +105,7 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
 
 
 def number_of(text: str, prompt: str = "") -> int | None:
-    """Parse a number as people write it: 1,000, 0x28, 40 GB, 10**9; None where it is no integer.
+    """Parse a number as people write it: 1,000, 0x28, 40 GB, 10**9; None if it is no integer.
 
     A unit is accepted only where the prompt asks for a size. Words of the prompt are ignored: *slot 4*.
     """

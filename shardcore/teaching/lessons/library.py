@@ -95,7 +95,7 @@ def lessons_of(format: str) -> tuple[Lesson, ...]:
 
 
 def sample_key(lesson: Lesson) -> str:
-    """Return the key of the sample with the role that the lesson names; empty where it has none."""
+    """Return the key of the sample with the role that the lesson names; empty if it has none."""
     place = resources.resources() / "samples" / lesson.sample
     keys = [key for sample in resources.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")

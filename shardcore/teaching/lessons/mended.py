@@ -21,7 +21,7 @@ def is_demand(answer: str) -> bool:
 
 
 def missing_of(answer: str, shard: Shard) -> str:
-    """Return what is still damaged; empty where the file is repaired."""
+    """Return what is still damaged; empty if the file is repaired."""
     digest = _DIGEST.fullmatch(answer)
     try:
         if digest is not None:

@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 
 
 class NotHereError(Exception):
-    """The file has no such value; `line` is the line of the lesson, 0 where it is unknown."""
+    """The file has no such value; `line` is the line of the lesson, 0 if it is unknown."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
