@@ -59,7 +59,7 @@ def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> l
 
 
 def together(parts: HashParts, one: int, other: int) -> int | None:
-    """Return the approximate bytes between the data of two buckets; None if they are not read in one range."""
+    """Return the approximate distance in bytes between the data of two buckets; None if too far for one read."""
     apart = [
         abs(one - other) * bits // max(parts.buckets, 1) // 8
         for bits in (parts.unary_bits, parts.low_width * parts.buckets, parts.store_bits)

@@ -19,11 +19,11 @@ from shardcore.shards.cache import Once
 I64 = NDArray[np.int64]
 
 HASHED_KEYS = 5000
-"""Most objects of a shard whose keys are all hashed, to draw the keys of a bucket."""
+"""Maximum number of objects in a shard whose keys are all hashed, to draw the keys of a bucket."""
 
 _MOST_SLOTS = 2 * HASHED_KEYS
 _FEW_SLOTS, _SOUGHT = 64, 4096
-"""Slots that are searched for a first key: first a few, then more."""
+"""Number of slots searched for a first key: at first, and then if none of them has a key."""
 
 
 @dataclass(frozen=True, slots=True)

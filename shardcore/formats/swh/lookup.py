@@ -38,7 +38,7 @@ MOST_SEARCHED = 100_000
 """Largest index, in slots, that is searched to explain why a key is not found."""
 
 LEAST_GUESS = 16384
-"""Bytes fetched with an object's length if the lookup already fetched more to learn the dialect of the hash."""
+"""Smaller `CONTENT_GUESS` of a lookup that also read a second key, to detect hashes of signed bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class SwhLookup:
 
     def _displacement(self, bucket: int, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
-        # A key that reports the dialect comes along where it costs no request.
+        # A key that shows whether bytes are signed is read, too, if that costs no request.
         companion = self._file.companion(bucket)
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
         places = bucket_places(hashes, parts, buckets)

@@ -123,7 +123,7 @@ class SwhObjects(Objects):
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Return slots in an order; `offset` and `size` contain live slots only."""
+        """Return the slots sorted by `name`; `offset` and `size` contain live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)

@@ -32,7 +32,7 @@ def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
         bucket, start, step = chd.place_one(mixed, parts.buckets, parts.slots)
         displacement, place = single_displacement(hashes, parts, bucket_place(hashes, parts, bucket))
     except FormatError:
-        return  # a damaged hash function leads nowhere; the tree and the findings say why
+        return  # no references from a damaged hash function; the tree and the findings report the damage
     if chd.slot_one(start, step, displacement, parts.slots) == slot:
-        why = f"The displacement of bucket {bucket} gives the key of slot {slot} its slot."
+        why = f"The displacement of bucket {bucket} determines the slot of this key, {slot}."
         into.add(Reference(place if place.size else parts.part("unary bits"), span, why))

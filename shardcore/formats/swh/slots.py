@@ -150,7 +150,7 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
 
 
 def _touching(ranked: U64, bits: int, geometry: SwhGeometry) -> bool:
-    """Return True if nothing was deleted and the offsets allow that each object ends where the next begins."""
+    """Return True if nothing was deleted and the offsets allow objects without gaps between them."""
     if len(ranked) != geometry.declared or not len(ranked):
         return False
     starts = _offsets_in(ranked[:1], bits)
@@ -196,7 +196,7 @@ def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[A
 
 
 def read_lengths(source: Source, geometry: SwhGeometry, starts: I64) -> I64:
-    """Return the length fields at some offsets, limited to the objects section."""
+    """Return the length fields at `starts`, each limited to the end of the objects section."""
     places = starts.tolist()
     data = b"".join(source.read_many([(start, start + OBJECT.size) for start in places]))
     lengths = OBJECT.read(data, count=len(places))["size"]

@@ -99,7 +99,7 @@ class SwhTree:
         order = self._file.order
         if order is None:
             return _leaf(
-                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to see each"
+                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to list them"
             )
         # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))

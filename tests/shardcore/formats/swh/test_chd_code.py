@@ -148,9 +148,9 @@ def where(part: str, start: int, stop: int) -> Span:
         ({"unary": b"F"}, "unary bits: 1 byte instead of 4", None),
         ({"low_bits": bytes(8)}, "low bits: 8 bytes instead of 4", None),
         ({"store": b""}, "value store: 0 bytes instead of 4", None),
-        ({"r": 0}, "impossible counts", None),
-        ({"r": 32}, "impossible counts", None),
-        ({"total_bits": -1}, "impossible counts", None),
+        ({"r": 0}, "invalid counts", None),
+        ({"r": 32}, "invalid counts", None),
+        ({"total_bits": -1}, "invalid counts", None),
     ],
 )
 def test_damaged_parts(damage: dict[str, bytes | int], message: str, span: Span | None) -> None:
