@@ -1,4 +1,4 @@
-"""The nine checksums of Bloscpack by id ("Description of the header entries"); for chunks and metadata."""
+"""The nine checksums of Bloscpack, by number ("Description of the header entries"); for chunks and metadata."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Checksum by id and by its name in the reference; adler32 and crc32 are stored as little-endian u32."""
+    """Checksum with its number and its name in the reference; adler32 and crc32 are stored as little-endian u32."""
 
     number: int
     name: str
@@ -58,7 +58,7 @@ CHECKSUMS = (
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"checksum number {number} is unknown; supported: 0 to {len(CHECKSUMS) - 1}", span=place)
+        raise FormatError(f"checksum {number} is not supported (supported: 0 to {len(CHECKSUMS) - 1})", span=place)
     return CHECKSUMS[number]
 
 

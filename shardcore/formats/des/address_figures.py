@@ -13,10 +13,10 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 BOARD = 256
-"""Most shard numbers drawn; of more, the ones around that of the uid."""
+"""Maximum number of shard numbers drawn; of more, the ones around that of the uid."""
 COLUMNS = 16
 BOARD_ITEMS = 16
-"""Most other shard numbers with files that are drawn."""
+"""Maximum number of other shard numbers with files that are drawn."""
 
 DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
 ANY = "*"
@@ -24,7 +24,7 @@ ANY = "*"
 
 _SHOWN = 32
 _SPARED = 8
-"""Fewest letters that a shared prefix must have to be left out."""
+"""Minimum number of letters that a shared prefix must have to be left out."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"

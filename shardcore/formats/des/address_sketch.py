@@ -40,9 +40,9 @@ from shardcore.shards.cache import Once
 from shardcore.shards.trace import Trace
 
 CANDIDATES = 4
-"""Most candidate files drawn."""
+"""Maximum number of candidate files drawn."""
 JUDGED = 1000
-"""Most uids of a single file that are used to infer the number of bits."""
+"""Maximum number of uids of a single file that are used to infer the number of bits."""
 
 _UID_DOC = "Any uid, to see its files. Reset returns to the uid of the lookup."
 _BITS_DOC = "n_bits: number of low bits in the shard number. It is not stored; it is inferred from names and uids."

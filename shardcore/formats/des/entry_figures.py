@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import visible
 
 SKIPPED = 7
-"""Most entries drawn before the last one; the entries before them are only counted."""
+"""Maximum number of entries drawn before the last one; the entries before them are only counted."""
 FACTS = 3
 _FACT_LETTERS = 40
 

@@ -56,10 +56,10 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 MOST_PROBED = 3
-"""Most shards opened to check that their uids agree with n_bits: `MOST_ASKED` local ones, `MOST_PROBED` remote."""
+"""Maximum number of shards opened to check n_bits against their uids: `MOST_ASKED` if local, `MOST_PROBED` if remote."""
 
 MOST_PARTS = 10_000
-"""Most parts of one date and shard number that are tried by name."""
+"""Maximum number of parts of one date and shard number that are tried by name."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:

@@ -78,7 +78,7 @@ class Tombstone:
 
 
 FEW = 4
-"""Most tombstones of one uid that are searched without an index by time."""
+"""Maximum number of tombstones of one uid that are searched without an index by time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.in_place import Rewrite
 
 MOST_NAMED = 3
-"""Most keys named in the description of a change."""
+"""Maximum number of keys named in the description of a change."""
 
 
 def tombstone(

@@ -36,8 +36,8 @@ MIN_PER_LANE = 64
 _LONGEST_GUESS = 1000  # longest uid of a guessed entry
 
 _LONGEST_LANE = 4
-"""Most entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Without this limit,
-one lane with most entries would make all lanes as long."""
+"""Limit of the entries of a lane, relative to the average; the rest of a longer lane is walked one by one. Otherwise
+one long lane would make all lanes as long."""
 
 _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 
@@ -45,7 +45,7 @@ _FOLLOWERS = 2  # entries after a guessed one that must also look like entries
 class EntryShape(ABC):
     name: str
     fixed: int
-    """Fewest bytes of an entry."""
+    """Minimum number of bytes of an entry."""
 
     def __init__(self, index: bytes) -> None:
         self.index = index

@@ -109,7 +109,7 @@ MAX_BYTES = 1_000_000_000
 IN_MEMORY = 16 << 20
 """Largest content that is held in memory before it is written."""
 OPEN_FILES = 64
-"""Most shards of a folder that are open at once."""
+"""Maximum number of shards of a folder that are open at once."""
 MANY_BYTES = 1 << 26
 """Bytes of contents that `add_many` joins into one write."""
 

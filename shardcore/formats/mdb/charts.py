@@ -17,7 +17,7 @@ from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
 
 MOST_CHUNKS = 8192
-"""Most chunks in a xorb."""
+"""Maximum number of chunks in a xorb."""
 
 _KINDS = (
     (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),

@@ -151,10 +151,10 @@ def _records(scene: MdbScene, part: XorbPart, first: int, last: int) -> Span | N
 
 MOST_FILES = 7
 MOST_SEGMENTS = 17
-"""Most segments drawn, of all files together."""
+"""Maximum number of segments drawn, of all files together."""
 
 FIRST_SEGMENTS = 12
-"""Most segments drawn of the chosen file."""
+"""Maximum number of segments drawn of the chosen file."""
 
 MOST_XORBS = 6
 _TRIED = 64  # candidates examined per file drawn
@@ -212,7 +212,7 @@ def _others(scene: MdbScene, segments: range) -> Iterator[int]:
 
 
 MOST_SPANS = 40
-"""Most segments highlighted with a chunk."""
+"""Maximum number of segments highlighted with a chunk."""
 
 MOST_PIECES = 24
 

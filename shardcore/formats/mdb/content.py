@@ -20,7 +20,7 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 
 MOST_FETCHED = 4 << 20
-"""Most stored bytes prefetched per shard."""
+"""Maximum number of stored bytes prefetched per shard."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
-"""Most keys that are routed again when a number of bits changes."""
+"""Maximum number of keys that are routed again when a number of bits changes."""
 
 NEIGHBOURS = 8
 _SOUGHT = 4096

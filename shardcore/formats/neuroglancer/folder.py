@@ -121,10 +121,10 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
 
 
 MOST_TRIED = 1024
-"""Most shards whose names are tried in a folder that cannot be listed."""
+"""Maximum number of shards whose names are tried in a folder that cannot be listed."""
 
 MOST_UNASKED = 64
-"""Most shards whose names are tried without a request of the user."""
+"""Maximum number of shards whose names are tried without a request of the user."""
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
 """Minishard that is read next, while a shard is opened for a key."""

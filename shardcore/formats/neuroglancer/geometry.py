@@ -37,11 +37,11 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 MOST_ATTRIBUTES = 256
-"""Most vertex attributes, properties or relationships in an info."""
+"""Maximum number of vertex attributes, properties or relationships in an info."""
 MOST_COMPONENTS = 1024
 MOST_AXES = 64
 MOST_WIDTH = 21
-"""Most bits of a cell coordinate: three of them make a Morton code of 63 bits."""
+"""Maximum number of bits of a cell coordinate: three of them make a Morton code of 63 bits."""
 
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",

@@ -31,7 +31,7 @@ BESIDE = "../"
 """Prefix of a folder beside that of the info; opened only with consent."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
-"""Most axes of a grid: a compressed Morton code has 64 bits."""
+"""Maximum number of axes of a grid: a compressed Morton code has 64 bits."""
 TITLE_LETTERS = 200
 LENGTH_LIMIT = 1 << 64
 INFO_LIMITS = JsonLimits(size=INFO_LIMIT)

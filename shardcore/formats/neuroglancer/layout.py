@@ -201,12 +201,12 @@ LOD_SIZE = 20
 FRAGMENT_SIZE = 16
 """Bytes per fragment in a manifest: three coordinates and its size."""
 MOST_LODS = 1000
-"""Most levels of detail in a manifest; real meshes have about ten."""
+"""Maximum number of levels of detail in a manifest; real meshes have about ten."""
 
 MOST_SEARCHED = 1 << 20
 """Bytes at the end of a value in which a manifest is searched."""
 MOST_TRIED = 16
-"""Most offsets tried there, of those whose counts fit."""
+"""Maximum number of offsets tried there, of those whose counts fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_HEAD = 8 << 20
-"""Most bytes of a remote chunk requested at once."""
+"""Maximum number of bytes of a remote chunk per request."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
 _FRAGMENTS = "The fragments of the mesh: the file of its key."

@@ -27,7 +27,7 @@ _BITS = (0, 1, 2, 4, 8, 16, 32)
 _SLAB = 1 << 20
 """Words unpacked at once."""
 _MOST_VALUES = 1 << 28
-"""Most encoded values checked in blocks whose label table might exceed the chunk."""
+"""Maximum number of encoded values checked in blocks whose label table might exceed the chunk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
 MOST_CHOICES = 50
-"""Most key spaces or reasons listed in one sentence."""
+"""Maximum number of key spaces or reasons listed in one sentence."""
 _OF_SHARDING = ("hash", "minishard_bits")
 """Members that identify a sharding object."""
 

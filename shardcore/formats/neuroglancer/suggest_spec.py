@@ -15,7 +15,7 @@ MINISHARD_INDEX_BYTES = 32 << 10
 KEYS_PER_MINISHARD = MINISHARD_INDEX_BYTES / 24
 MINISHARD_BITS = 9
 SINGLE_BITS = 16
-"""Most minishard bits of a data set in one file: a shard index of 1 MiB."""
+"""Maximum number of minishard bits of a data set in one file: a shard index of 1 MiB."""
 SHARD_VOXELS = 2 << 30
 """Target size of the voxels in one shard, uncompressed bytes."""
 NEIGHBOURS_BITS = 9

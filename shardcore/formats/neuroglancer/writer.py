@@ -111,7 +111,7 @@ FILE_NAME = "neuroglancer.file-name"
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
 """Codes of findings about contents, which are written as given."""
 INDEX_BITS = 24
-"""Most minishard bits written: a shard index of 256 MiB."""
+"""Maximum number of minishard bits written: a shard index of 256 MiB."""
 
 
 class NeuroglancerWriter(Writer):

@@ -35,8 +35,8 @@ LOOKED_AT = 4
 """Maximum number of files read to detect a folder."""
 
 MOST_ASKED = 64
-"""Most files whose magic is read when a local folder is opened; of a remote one `LOOKED_AT`. Further files are chosen
-by their suffix."""
+"""Maximum number of files whose magic is read to open a local folder; for a remote one `LOOKED_AT`. Further files are
+recognised by their suffix."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:

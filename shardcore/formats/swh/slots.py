@@ -22,7 +22,7 @@ WINDOW = 1 << 22
 """Bytes of the index per read."""
 
 LENGTHS_AT_ONCE = 4096
-"""Most length fields read together."""
+"""Maximum number of length fields read together."""
 
 _OFFSETS_AT_ONCE = 1 << 20
 """Offsets compared at a time, to limit memory."""

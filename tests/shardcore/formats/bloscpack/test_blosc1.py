@@ -100,7 +100,7 @@ def test_streams_that_run_past_the_end_are_refused() -> None:
     found = map_chunk(chunk)
     last = int(found.stream_at[0, 1])
     cut = changed(chunk, ctbytes=last + 2)[: last + 2]
-    with pytest.raises(FormatError, match=r"stream 1.*ends before the length of the stream does"):
+    with pytest.raises(FormatError, match=r"stream 1.*ends within the length of the stream"):
         map_chunk(cut)
 
 

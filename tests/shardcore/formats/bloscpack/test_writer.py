@@ -147,7 +147,7 @@ def test_every_option_is_kept(codec: str, tmp_path: Path) -> None:
         ({"shuffle": "bit"}, "one of byte, none"),
         ({"codec": "snappy"}, "one of blosclz, lz4, lz4hc, zlib, zstd"),
         ({"offsets": "no", "spare": 3}, "spare requires offsets=yes"),
-        ({"metadata": "{"}, "neither the path of a file nor JSON"),
+        ({"metadata": "{"}, "neither a file nor JSON"),
     ],
 )
 def test_impossible_options_are_named(options: dict[str, Any], message: str) -> None:
@@ -187,7 +187,7 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
         whole.replace(b"descr", b"deskr"): "is not a readable .npy file: its header is invalid",
         whole.replace(b"'descr'", b"'descr "): "header is invalid: it is not a dictionary",
         whole[:7] + b"\x09" + whole[8:]: "its header is invalid: .*version",
-        (tmp_path / "o.npy").read_bytes(): "Python objects are not packed",
+        (tmp_path / "o.npy").read_bytes(): "Python objects are not supported",
     }
     for data, message in cases.items():
         with pytest.raises(UnreadableInput, match=rf"bad\.npy.*({message})"):

@@ -89,5 +89,5 @@ def test_a_wrong_seed_is_no_dialect() -> None:
     with opened(bytes(data)) as shard:
         traces = [shard.trace(key) for key in keys]
         assert {trace.outcome for trace in traces} <= {"found", "damaged"}
-        with pytest.raises(FormatError, match="does not fit"):
+        with pytest.raises(FormatError, match="does not match"):
             shard.find_many(keys)
