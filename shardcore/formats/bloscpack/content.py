@@ -333,7 +333,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Read adjacent chunks in one range and return it as a source; return the file itself if they are not adjacent."""
+        """Read adjacent chunks in one range and return it as a source; the file itself if they are not adjacent."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source

@@ -205,7 +205,7 @@ CHUNK_HEADER = Record(
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
         Field(
-            "typesize", "u1", Role.NUMBER, "Size of one element, 1 to 255 bytes; shuffling groups bytes by position in it."
+            "typesize", "u1", Role.NUMBER, "Size of the elements whose bytes are shuffled, 1 to 255 bytes."
         ),
         Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
@@ -269,7 +269,7 @@ class ChunkArea:
 
     @property
     def most(self) -> int:
-        """Number of chunk rows: `nchunks`, limited to those that fit in the file, plus one if the header counts more."""
+        """Number of rows: `nchunks`, limited to chunks that fit in the file, plus one if the header counts more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 

@@ -18,7 +18,7 @@ FORMAT = Format(
     locate=lazily("shardcore.formats.des.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
-        purpose="Business documents by uid and date, many in one file; large ones are separate files beside it.",
+        purpose="Business documents by uid and date, many per shard; large ones are stored in separate files.",
         cannot="Without a sidecar, small contents have no checksum. Objects cannot be added to a written shard.",
         keys=KeyRule.PATH,
         key_form="any text of up to 65,535 bytes in UTF-8",
@@ -41,10 +41,10 @@ FORMAT = Format(
         Option(
             "n_bits",
             OptionType.INTEGER,
-            "Bits of the shard number, 4 to 16; default: those of the file names.",
+            "Bits of the shard number, 4 to 16; default: inferred from the file names.",
             names_format=True,
         ),
-        # Hidden in the window, which asks for each store.
+        # Hidden in the window, which shows a question for each store.
         Option(
             "zones",
             OptionType.TEXT,
@@ -53,10 +53,10 @@ FORMAT = Format(
             hidden=True,
             flag="FILE",
         ),
-        Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", OptionPurpose.LOCATE),
+        Option("date", OptionType.TEXT, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
         Option(
-            "zones", OptionType.TEXT, "A zones file: its path or address, or its text.", OptionPurpose.LOCATE, path=True
+            "zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True
         ),
         Option(
             "codec",
@@ -79,7 +79,7 @@ FORMAT = Format(
             "version", OptionType.CHOICE, "Layout of the entries; default: 2.", OptionPurpose.WRITE, "2", ("2", "1")
         ),
         Option(
-            "skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
+            "skip", OptionType.TEXT, "Suffixes of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
         ),
         Option(
             "n_bits",
@@ -91,7 +91,7 @@ FORMAT = Format(
         Option(
             "max_bytes",
             OptionType.SIZE,
-            "Folder: uncompressed bytes in one shard; default: 1,000,000,000.",
+            "Folder: maximum of uncompressed bytes per shard; default: 1,000,000,000.",
             OptionPurpose.WRITE,
             default=1_000_000_000,
         ),

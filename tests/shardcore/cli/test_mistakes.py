@@ -116,7 +116,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),
     # --- locate ---
     (2, "unknown option 'bits' for des; available: date, n_bits, zones", ["locate", "des", "5", "-O", "bits=8"]),
-    (2, "pass -O date=, the created_at of the object", ["locate", "des", "5"]),
+    (2, "pass -O date=CREATED_AT", ["locate", "des", "5"]),
     (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),
     (2, "swh does not route keys to shards (supported: des, neuroglancer", ["locate", "swh", A]),
     (2, KEY_TYPE, ["locate", "neuroglancer", "5", "-O", "spec={}", "-O", "info={}"]),

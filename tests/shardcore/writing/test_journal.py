@@ -431,7 +431,7 @@ def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in Path(f"{path}.audit.jsonl").read_text().splitlines()]
     assert [(one["verb"], one["keys"], one["sidecar"]) for one in lines] == [
         ("tombstone", ["keep"], meta.name),
-        ("lift tombstone", ["keep"], meta.name),
+        ("remove tombstone", ["keep"], meta.name),
     ]
     assert (lines[0]["who"], lines[0]["reason"]) == ("me", "GDPR")
 

@@ -125,7 +125,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "not have the number")]
+    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "are not in the header")]
 )
 def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(b"more")

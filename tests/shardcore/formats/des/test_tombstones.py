@@ -255,7 +255,7 @@ def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
         (sidecar,) = out.glob("*.meta")
         assert list(json.loads(sidecar.read_text())["index"]) == [key]
         if key == "one":
-            with pytest.raises(UsageError, match="does not say when"):
+            with pytest.raises(UsageError, match="does not contain created_at of"):
                 shardcore.tombstone(out, ["one"])
             continue
         shardcore.tombstone(out, ["one"])

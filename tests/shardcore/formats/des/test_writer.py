@@ -205,7 +205,7 @@ def test_sidecars_have_checksums(tmp_path: Path) -> None:
         ({"level": 3}, "level is for"),
         ({"codec": "zstd", "level": 23}, "levels of zstd are 1 to 22"),
         ({"codec": "rar"}, "one of none, zstd, lz4"),
-        ({"skip": "jpg"}, "with their dot"),
+        ({"skip": "jpg"}, "with a dot"),
         ({"n_bits": 8}, "for a folder"),
         ({"date": "yesterday"}, "ISO 8601"),
         ({"threshold": "10X"}, "64K or 1M"),
@@ -220,9 +220,9 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str)
 @pytest.mark.parametrize(
     ("key", "facts", "options", "told"),
     [
-        (None, {}, {}, "in/a: .*needs a key"),
+        (None, {}, {}, "in/a: .*requires a key"),
         ("x" * 65536, {}, {}, "in/a: a uid has at most 65,535 bytes"),
-        ("\ud800", {}, {}, "in/a: .*no UTF-8 form"),
+        ("\ud800", {}, {}, "in/a: .*cannot be encoded"),
         ("a", {"meta": [1]}, {}, "in/a: meta is a JSON object"),
         ("a", {"meta": {"x": float("nan")}}, {}, "in/a: the metadata has no JSON form"),
         ("a", {"codec": "rar"}, {}, "codec must be one of"),

@@ -130,5 +130,5 @@ def test_zones_without_a_place(tmp_path: Path) -> None:
     (tmp_path / "zones.json").write_text(text)
     with pytest.raises(FormatError, match="neither a bucket nor a folder"):
         shardcore.open(tmp_path / "zones.json")
-    with pytest.raises(SourceError, match="only a zones file on this machine"):
+    with pytest.raises(SourceError, match="only a local zones file"):
         shardcore.open(text.replace('"range"', '"path": "/etc", "range"').encode())
