@@ -105,7 +105,7 @@ CHUNK_HEADER = Record(
             "uncompressed_size",
             ("u1", 3),
             FieldRole.SIZE,
-            "Uncompressed bytes of the chunk; 24 bits, little-endian.",
+            "Uncompressed size of the chunk in bytes; 24 bits, little-endian.",
         ),
     ),
 )

@@ -207,7 +207,7 @@ CHUNK_HEADER = Record(
         Field(
             "typesize", "u1", Role.NUMBER, "Size of the elements whose bytes are shuffled, 1 to 255 bytes."
         ),
-        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk."),
+        Field("nbytes", "<u4", Role.SIZE, "Uncompressed size of the chunk in bytes."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
         Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the checksum."),
     ),

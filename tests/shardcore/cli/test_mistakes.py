@@ -79,7 +79,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (1, "not in this data set: nobody, in none of the 12 files that may contain it", ["get", "STORE", "nobody"]),
     (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
     (1, "'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
-    (4, "(looked beside the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
+    (4, "(searched next to the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
     # --- keys in a file ---
     (4, "cannot open NOTHING: Is a directory", ["get", "SWH", "--keys", "NOTHING"]),
     (4, "it is not UTF-8 text", ["get", "SWH", "--keys", "BINARY"]),
