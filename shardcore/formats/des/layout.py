@@ -290,7 +290,7 @@ def index_start(size: int, footer: dict[str, Any]) -> int:
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)
     if index_size > room:
         raise Truncated(
-            f"index_size is {index_size:,}; the space between header and footer is {plural(max(room, 0), 'byte')}", span=span
+            f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}", span=span
         )
     if index_size < INDEX_HEAD.size:
         raise Truncated(f"index_size is {index_size}; the entry count alone takes {INDEX_HEAD.size} bytes", span=span)

@@ -21,7 +21,7 @@ BLP_KEY = (
     "element, or `all`"
 )
 NUMBER = "an offset must be a number such as 4096 or 0x1000"
-KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
+KEY_TYPE = "to locate a neuroglancer key, pass either info or spec"
 
 PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\bTrue\b|Error\b|\bb'|\\\\")
 """What only a programmer of this program understands."""
@@ -51,7 +51,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "empty is empty", ["ls", "EMPTY"]),
     (3, "no format recognises the folder; give one of its files", ["ls", "NOTHING"]),
     (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
-    (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
+    (3, "no `info` of a data set in this folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     # --- damaged files ---
     (3, "is at 0x1379 and has at least 39 bytes; the file ends at 0x64 (0x50–0x57 · 8 bytes)", ["ls", "CUT"]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
@@ -60,8 +60,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "begins with SWHShard: it is swh, and spec is an option of neuroglancer", ["info", "SWH", "--spec", "{}"]),
     (2, "begins with DES2: it is des", ["ls", "DES", "--spec", "{}"]),
     (2, "is neither a sharding object nor an info", ["ls", "BARE", "--spec", "{}"]),
-    (2, "the specification given is not JSON: it ends too early (column 2)", ["ls", "BARE", "--spec", "{"]),
-    (2, "the specification given is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
+    (2, "the given specification is not JSON: it ends too early (column 2)", ["ls", "BARE", "--spec", "{"]),
+    (2, "the given specification is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
     (4, "cannot open spec.json: No such file", ["ls", "BARE", "--spec", "spec.json"]),
     (2, "preshift_bits, minishard_bits, shard_bits missing", ["ls", "BARE", "--spec", '{"hash": "identity"}']),
     (2, "TEXT is a file, not a folder", ["info", "MDB", "--xorbs", "TEXT"]),

@@ -74,7 +74,7 @@ NOT_OPENED = {
     "reserved.des": "reserved",
     "footer.des": "DESI footer",
     "index_huge.des": "index_size is 9,223,372,036,854,775,808",
-    "index_into_header.des": "between header and footer is 99 bytes",
+    "index_into_header.des": "between header and footer are 99 bytes",
     "count_huge.des": "2 of 4,294,967,295 entries can be read",
     "name_len.des": "its uid of 65,535 bytes ends after the index",
     "truncated.des": "DESI footer",

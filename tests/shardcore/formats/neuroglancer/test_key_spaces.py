@@ -38,7 +38,7 @@ def root_of(folder: Path, *, sharded_scales: int = 0, scales: int = 2, mesh: str
 def test_a_root_with_meshes_alone_opens_them(tmp_path: Path, key: str) -> None:
     root = root_of(tmp_path / "set", scales=0, mesh=key)
     with shardcore.open(root) as found, shardcore.open(DATA / "mesh") as known:
-        assert found.why == "info beside it, meshes"
+        assert found.why == "info in the same folder, meshes"
         assert found.objects.keys[:] == known.objects.keys[:]
         first = known.objects.keys[0]
         assert first is not None

@@ -137,16 +137,16 @@ def test_skeletons_become_sharded(tmp_path: Path) -> None:
     ("files", "why"),
     [
         ({"info": volume_info("a", "a"), "a/x": b""}, "names the folder a twice"),
-        ({"info": volume_info("a")}, "none of the folders"),
+        ({"info": volume_info("a")}, "no folders"),
         ({"info": volume_info("a"), "a/0-8_0-8_0-8": b""}, "0-8_0-8_0-8 is not a chunk of scale a"),
         ({"info": volume_info("a"), "a/-5-3_3-11_0-9": b""}, "is not a chunk"),
         ({"info": {"@type": "neuroglancer_legacy_mesh"}, "5:0": b""}, "legacy form"),
         ({"info": MESH_INFO, "5:0": b""}, "5:0: a mesh in the legacy form"),
         ({"info": MESH_INFO, "5": b""}, "5 has no manifest beside it, 5.index"),
         ({"info": MESH_INFO, "5.index": manifest(3)}, "3 bytes of fragments; there are 0"),
-        ({"info": MESH_INFO, "5.index": manifest(), "5.index.gz": b""}, "the same file twice"),
+        ({"info": MESH_INFO, "5.index": manifest(), "5.index.gz": b""}, "two versions of the same file"),
         ({"info": {**MESH_INFO, "sharding": {}}}, "sharded already"),
-        ({"info": {"@type": "neuroglancer_annotations_v1"}}, "none of the folders of its indices"),
+        ({"info": {"@type": "neuroglancer_annotations_v1"}}, "no folders of its indices"),
         ({"info": {"@type": "neuroglancer_other"}}, "volumes, multi-resolution meshes, skeletons and annotations"),
         ({"info": SKELETON_INFO, "5": b"", "5.gz": gzip.compress(b"")}, "in/5 and .*in/5.gz have the same key"),
         ({"info": SKELETON_INFO, "5.zstd": b"no"}, "cannot read .*5.zstd"),
@@ -217,13 +217,13 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
         ({"volume": str(tmp_path / "none.npy")}, "cannot read"),
         ({"volume": good, "chunk_size": "64,64"}, "chunk_size=64,64: three numbers"),
         ({"volume": good, "chunk_size": "0,64,64"}, "greater than 0"),
-        ({"volume": good, "kind": "mesh"}, "an image or a segmentation"),
+        ({"volume": good, "kind": "mesh"}, "must be image or segmentation"),
         ({"kind": "image"}, "volume=FILE.npy"),
-        ({"resolution": "4,4,40"}, "need volume"),
+        ({"resolution": "4,4,40"}, "require"),
     ):
         with pytest.raises(ShardError, match=why):
             shardcore.create(None, format="neuroglancer", **options)
-    with pytest.raises(UsageError, match="no other inputs"):
+    with pytest.raises(UsageError, match="cannot be combined"):
         pack("neuroglancer", f"{tmp_path / 'out'}/", [tmp_path], options={"volume": good})
     with shardcore.create(None, format="neuroglancer", volume=good) as writer:
         writer.add("9", b"", label="in/9")
