@@ -65,7 +65,7 @@ WALKS = {
 
 
 def test_every_format_walks() -> None:
-    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows what the lookup arrives at."""
+    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows the result of the lookup."""
     for place, (key, title, count) in WALKS.items():
         with shardcore.open(str(resources.resources() / "samples" / place)) as shard:
             step = next(step for step in shard.trace(key).steps if step.title == title)

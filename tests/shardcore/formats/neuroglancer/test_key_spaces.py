@@ -86,7 +86,7 @@ def test_a_root_without_key_spaces(tmp_path: Path) -> None:
     root = root_of(tmp_path / "set", scales=0)
     info = json.loads((root / "info").read_text()) | {"mesh": "mesh", "skeletons": "../elsewhere"}
     (root / "info").write_text(json.dumps(info))
-    with pytest.raises(UsageError, match=r"no key space: skeletons: refused.*mesh: has no info"):
+    with pytest.raises(UsageError, match=r"no usable key space: skeletons: refused.*mesh: no info"):
         shardcore.open(root)
 
 

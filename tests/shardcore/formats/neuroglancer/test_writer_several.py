@@ -178,7 +178,7 @@ def test_annotations_become_sharded(tmp_path: Path) -> None:
     # x takes part at two levels, y at one: the bits of 3, 1 are x0=1, y0=1, x1=1.
     assert contents(out / "spatial1") == {"0": b"first", "7": b"corner", "4": b"middle"}
     assert [note for note in done.notes if "rel_none" in note and "no object" in note]
-    assert [note for note in done.notes if "1 file left out, not named as an object: 'notes'" in note]
+    assert [note for note in done.notes if "1 file left out, not named as objects: 'notes'" in note]
 
 
 def test_annotations_that_cannot_be_taken(tmp_path: Path) -> None:

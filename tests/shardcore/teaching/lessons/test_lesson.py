@@ -127,7 +127,7 @@ def test_a_fresh_file_names_no_place(format: str, option: str, tmp_path: Path) -
     secret.write_text('{"secret": 1}')
     for named in (secret, outside, "s3://bucket/key", ""):
         fresh = Fresh(3, folder=format == "neuroglancer", options=((option, str(named)),), format=format)
-        with pytest.raises(UsageError, match="a lesson cannot name files or folders"):
+        with pytest.raises(UsageError, match="lessons cannot use files or folders as options"):
             make_fresh(fresh, "swh", folder, Random(1))
     assert [path.name for path in outside.iterdir()] == ["secret.json"]
     assert not list(folder.iterdir())
