@@ -178,7 +178,7 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
     keys, total = _some_keys(shard)
     for number, key in enumerate(keys):
         progress(number, len(keys) + 1)
-        one = _serve(shard, key, room)
+        one = _read_object(shard, key, room)
         if one is not None:
             served[key] = one
     report, error = _verified(shard, Depth.CONTENT)
@@ -209,21 +209,21 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
     """Add objects to the state before the change; `shard` is the unchanged file."""
     room = _Room(MOST_BYTES)
-    more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
+    more = {key: one for key in keys if (one := _read_object(shard, key, room)) is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    told = _telling(findings, checks)
+    told = _new_findings(findings, checks)
     counts: Counter[Fate] = Counter()
     objects: list[ChangedObject] = []
     room = _Room(MOST_BYTES * 2)
     left_out = was.left_out
     for number, (key, old) in enumerate(was.served.items()):
         progress(len(Depth) + number, steps)
-        now = _serve(shard, key, room)
+        now = _read_object(shard, key, room)
         if now is None:
             left_out += 1
             continue
@@ -253,7 +253,7 @@ def _checks(
     return tuple(checks), findings, known.gone(was.findings, findings)
 
 
-def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
+def _new_findings(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
     """Return all errors, and new warnings; known warnings are not related to the change."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
@@ -320,7 +320,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
                 yield key
 
 
-def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
+def _read_object(shard: Shard, key: str, room: _Room) -> Served | None:
     """Read an object by key; None if it exceeds the limits in `room`."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))

@@ -185,7 +185,7 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
-        """Return the metadata with the longer first axis; no change for content that is no array."""
+        """Return the metadata with the longer first axis; no change if the content is not an array."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:

@@ -3,7 +3,7 @@
 column: data/__0.blp, data/__1.blp, … | meta/sizes | meta/storage | __attrs__
 table:  __rootdirs__ | __attrs__ | a column folder per name
 
-The files are Bloscpack version 1 with one chunk each; every chunk but the last holds `chunklen` items.
+The files are Bloscpack version 1 with one chunk each; every chunk but the last has `chunklen` items.
 """
 
 from __future__ import annotations

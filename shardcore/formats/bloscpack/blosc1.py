@@ -39,7 +39,7 @@ FEW_STREAMS = 64
 _BYTE_SHUFFLE, _MEMCPYED, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
 
 # Maximum of uncompressed bytes per stored byte, by codec: a run length of 255 (blosclz, lz4), 258 bytes for two bits
-# (zlib), a block of 128 KiB for four bytes (zstd). A stream that claims more is refused before allocation.
+# (zlib), a block of 128 KiB for four bytes (zstd). A stream that declares more is rejected before allocation.
 _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
 _EXPANSION_SLACK = 256
 
@@ -102,9 +102,9 @@ class ChunkMap:
 
     Attributes:
         header: The header of the chunk.
-        starts: First byte of each block, `int64`, shape `(nblocks,)`. Threads write blocks in parallel, so they are in
+        starts: Offset of each block, `int64`, shape `(nblocks,)`. Threads write blocks in parallel, so they are in
             any order.
-        stream_at: First byte of the length field of each stream, shape `(nblocks, streams)`; -1 if a short last
+        stream_at: Offset of the length field of each stream, shape `(nblocks, streams)`; -1 if a short last
             block does not have the stream.
         stream_size: Stored bytes of each stream without its length field, same shape; 0 if there is none.
     """
@@ -303,7 +303,7 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
     # The length field that would begin at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
-    # A hostile chunk can declare millions of streams, so int32 is used where the offsets fit.
+    # A hostile chunk can declare millions of streams, so int32 is used if the offsets fit.
     width = np.int32 if header.ctbytes < 1 << 30 else np.int64
     stream_at, stream_size = np.empty((nblocks, streams), width), np.empty((nblocks, streams), width)
     wrong = np.empty((nblocks, streams), np.bool_)

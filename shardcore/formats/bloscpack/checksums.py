@@ -21,7 +21,7 @@ def _crc32(data: bytes | memoryview) -> bytes:
 
 
 def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
-    # Not for security: md5 and sha1 must work where a policy such as FIPS disables them.
+    # Not for security: md5 and sha1 must work even if a policy such as FIPS disables them.
     return lambda data: hashlib.new(name, data, usedforsecurity=False).digest()
 
 

@@ -36,9 +36,9 @@ class ChunkWalk:
     """Chunks found by following their lengths from the first on, as far as requested. Thread-safe.
 
     Attributes:
-        places: First byte of each chunk.
+        places: Offset of each chunk.
         headers: Their headers, concatenated.
-        next: First byte of the next chunk.
+        next: Offset of the next chunk.
         end: Error that ended the walk.
         cut: True if the walk ended at fewer bytes than a header has.
     """

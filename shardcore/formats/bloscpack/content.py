@@ -395,7 +395,7 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return the size of a chunk with its checksum, or an upper bound of it, or `GUESS` if neither is known."""
+        """Return the size of a chunk with its checksum, or an upper bound, or `GUESS` if neither is known."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

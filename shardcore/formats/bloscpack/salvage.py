@@ -1,6 +1,6 @@
 """Salvage of a damaged Bloscpack file.
 
-Chunks that the file's header does not lead to are found by searching for plausible Blosc headers.
+Chunks that are not found by the header and offsets are found by searching for plausible Blosc headers.
 """
 
 from __future__ import annotations

@@ -184,13 +184,13 @@ class BloscpackShard(FileShard):
         """Return the whole content as the array that the metadata describes, read-only.
 
         Raises:
-            UsageError: The metadata describes no array.
+            UsageError: The metadata does not describe an array.
             FormatError: The array and the content differ in size.
             LimitExceeded: The content has more than `limit` bytes.
         """
         info = self.whole_layout
         if info is None:
-            raise UsageError("the metadata describes no array")
+            raise UsageError("the metadata does not describe an array")
         return info.of(self.file.content.whole(limit=limit))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:

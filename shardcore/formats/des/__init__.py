@@ -98,7 +98,7 @@ FORMAT = Format(
         Option(
             "date", OptionType.TEXT, "Folder: created_at of objects that have none, in ISO 8601.", OptionPurpose.WRITE
         ),
-        Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", OptionPurpose.WRITE),
+        Option("sidecar", OptionType.FLAG, "Write a sidecar (.meta) with checksums per shard.", OptionPurpose.WRITE),
         Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(

@@ -67,7 +67,7 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
         if digits
         else "CRC-32 gives a number for any text; similar texts get very different numbers."
     )
-    rest = f"{_low(route.n_bits)} bits of it: {number} mod {1 << route.n_bits}."
+    rest = f"{_low(route.n_bits)} bits of the uid: {number} mod {1 << route.n_bits}."
     row = (
         Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid, which determines the shard number."),
         Item(how, doc=doc),
@@ -176,13 +176,13 @@ def differing(names: Sequence[str]) -> list[str]:
     return [f"…{visible(name[first:])}" if first >= _SPARED else visible(name) for name in names]
 
 
-def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
+def candidates_figure(names: Sequence[str], results: Sequence[tuple[str, Tone]], title: str) -> Table:
     """Return a table of the files that may contain the uid, with a text and a tone for each, in search order."""
     rows = tuple(
         (
             Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
             Item(what),
         )
-        for name, part, (what, tone) in zip(names, differing(names), said, strict=True)
+        for name, part, (what, tone) in zip(names, differing(names), results, strict=True)
     )
     return Table(title, ("file", "result"), rows)

@@ -234,18 +234,18 @@ class AddressSketch:
         first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
         shown = names[first : first + CANDIDATES]
         ended = trouble or ("found here" if present else "not in it")
-        said = []
+        results = []
         for number, _ in enumerate(shown, first):
             if number == at:
-                said.append((ended, Tone.HIT if present else Tone.MISS))
+                results.append((ended, Tone.HIT if present else Tone.MISS))
             elif scene.trace is None:
-                said.append(("may contain it", Tone.INDEX))
+                results.append(("may contain it", Tone.INDEX))
             elif number < at:
-                said.append(("not in it", Tone.FAINT))
+                results.append(("not in it", Tone.FAINT))
             else:
-                said.append(("not searched", Tone.INDEX))
+                results.append(("not searched", Tone.INDEX))
         title = f"{plural(len(names), 'file')} may contain it, in search order"
-        return candidates_figure(shown, said, title), len(names) - len(shown)
+        return candidates_figure(shown, results, title), len(names) - len(shown)
 
     def _candidates(self, route: Route) -> list[str]:
         scene = self._scene
@@ -306,13 +306,13 @@ class AddressSketch:
         names = scene.by_hex.get(route.hex, ())
         if scene.folder and names:
             shown = names[:CANDIDATES]
-            said = [("may contain it", Tone.INDEX)] * len(shown)
-            figures.append(candidates_figure(shown, said, f"{plural(len(names), 'file')} may contain it"))
+            results = [("may contain it", Tone.INDEX)] * len(shown)
+            figures.append(candidates_figure(shown, results, f"{plural(len(names), 'file')} may contain it"))
             more += len(names) - len(shown)
         who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
         if scene.folder:
             there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file in this folder has"
-            caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show whether it is stored."
+            caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show if it is stored."
         else:
             own = self._own_name()
             same = own is not None and own.hex == route.hex

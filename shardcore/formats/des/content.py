@@ -1,4 +1,4 @@
-"""Content of objects: payloads in the shard, BigFiles beside it (des-architecture, Write path and Read path)."""
+"""Content of objects: payloads in the shard, BigFiles as files (des-architecture, Write path and Read path)."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
     else:
         tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
-        said = (
+        status = (
             f"A tombstone marks the object as deleted: {tombstone}."
             if tombstone
             else "The sidecar has no tombstone for the object."
@@ -265,7 +265,7 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
         recorder.step(
             "Sidecar",
-            said,
+            status,
             place,
             at={"tombstone": place} if tombstone else {},
             why=SIDECAR_WHY,

@@ -136,8 +136,8 @@ class DesObjects(Objects):
             tombstone = sidecar.tombstone(key, created_at)
             if tombstone is not None:
                 extras["tombstone"] = dict(tombstone.facts)
-            said = sidecar.entry(key, created_at) or {}
-            extras |= {name: said[name] for name in ("checksum", "checksum_algo") if isinstance(said.get(name), str)}
+            entry = sidecar.entry(key, created_at) or {}
+            extras |= {name: entry[name] for name in ("checksum", "checksum_algo") if isinstance(entry.get(name), str)}
         return extras
 
 

@@ -1,4 +1,4 @@
-"""The sidecar `<name>.meta` beside a shard: checksums and tombstones (des_core.metadata_manager).
+"""The sidecar `<name>.meta` of a shard: checksums and tombstones (des_core.metadata_manager).
 
 A tombstone never changes the shard: a reader that ignores the sidecar returns deleted objects.
 """
@@ -237,11 +237,11 @@ def uid_and_time(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
 
     A key `uid:timestamp` precedes the members, because the reference uses only the key. A uid may contain colons.
     """
-    said = item.get("uid")
+    uid = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)
-    if timed is not None and said != key:
+    if timed is not None and uid != key:
         return timed["uid"], timed["stamp"]
-    return said if isinstance(said, str) else key, created_at_of(item)
+    return uid if isinstance(uid, str) else key, created_at_of(item)
 
 
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:

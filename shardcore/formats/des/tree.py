@@ -1,4 +1,4 @@
-"""Nodes and colours of a shard and the files beside it, computed from the columns on request."""
+"""Nodes and colours of a shard, its sidecar and its BigFiles, computed from the columns on request."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class EntryWalk:
     """Result of a walk.
 
     Attributes:
-        starts: First byte of each complete entry, from the start of the index.
+        starts: Offset of each complete entry from the start of the index.
         stops: End of each complete entry, exclusive.
         count: Number of entries that the index declares.
         error: Error if fewer entries are complete; "" otherwise.

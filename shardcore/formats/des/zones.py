@@ -139,7 +139,7 @@ def _parse_yaml(text: str, json_error: FormatError) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Loader that refuses aliases, which can expand a short text to any size."""
+        """Loader that rejects aliases, which can expand a short text to any size."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):

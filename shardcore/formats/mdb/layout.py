@@ -320,7 +320,7 @@ FOOTER_SIZE = FOOTER.size
 
 
 def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of records per file ("File Info Section Layout"): 1 + n or 2n, plus 1 with metadata."""
+    """Return the number of records per file: 1 + n, or 1 + 2n with verification entries; plus 1 with metadata."""
     flags = headers["file_flags"]
     count = headers["num_entries"].astype(np.int64)
     verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)

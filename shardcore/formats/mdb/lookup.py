@@ -63,7 +63,7 @@ def search(
     `_GUESSES` misses it falls back to bisection. First entry number and keys of the last range read go to `seen`.
 
     Raises:
-        FormatError: The table is not sorted where it was read.
+        FormatError: The table is not sorted, as far as it was read.
     """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]

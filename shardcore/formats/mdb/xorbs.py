@@ -163,7 +163,7 @@ class Xorbs:
         """Return the span of the records of the chunks `[first, last)`; raise FormatError if there are none."""
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
-            raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks, but the segment refers to {first}..{last}")
+            raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment uses {first} to {last - 1}")
         name = SPAN_PREFIX + text
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 

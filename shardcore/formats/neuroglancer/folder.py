@@ -167,7 +167,7 @@ class NeuroglancerDataSet(DataSet):
             limit: Maximum size of the result in bytes.
 
         Raises:
-            UsageError: The index is invalid or outside the volume, or this is no volume.
+            UsageError: The index is invalid or outside the volume, or the key space is not a volume.
             LimitExceeded: The box has more than `limit` bytes.
             Unsupported: The chunk encoding cannot be decoded.
             ShardError: A chunk is damaged or cannot be read.
@@ -178,7 +178,7 @@ class NeuroglancerDataSet(DataSet):
         return grid.read(index, limit=limit)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this or another scale of the volume; None if this is no volume."""
+        """Return the chunks of this or another scale of the volume; None if the key space is not a volume."""
         space = self.origin.space
         if space.scale is None:
             return None

@@ -102,7 +102,7 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:
-    """Return how many non-empty ranges start before the end of an earlier one."""
+    """Return the number of non-empty ranges that start before the end of an earlier range."""
     kept = sizes > 0
     order = np.argsort(starts[kept], kind="stable")
     begin = starts[kept][order]

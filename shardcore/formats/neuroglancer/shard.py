@@ -132,7 +132,7 @@ class NeuroglancerShard(FileShard):
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the grid of the volume, of which this file has some chunks; None if this is no volume."""
+        """Return the grid of the volume, of which this file has some chunks; None if the key space is not a volume."""
         space = self.origin.space
         if space.scale is None:
             return None

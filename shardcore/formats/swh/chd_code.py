@@ -290,7 +290,7 @@ def find_bucket_bits(
     return int(ones[-2]), directory_entry
 
 
-def value_place(
+def value_location(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
     """Return first bit and length of the value of a bucket in the value store (§2.1, steps 2 and 3).

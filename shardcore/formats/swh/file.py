@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
-from shardcore.formats.swh.displacement import slot_of_key, together
+from shardcore.formats.swh.displacement import distance_between, slot_of_key
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
 from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SlotTable, SwhGeometry, length_span, sections_of
 from shardcore.formats.swh.slots import SlotOrder, load_order, read_slots
@@ -207,7 +207,7 @@ class SwhFile:
         if self.fits or self._section is not None or not is_certain(1, parts.slots):
             return None
         best = min(self._companions, key=lambda one: abs(one.bucket - bucket), default=None)
-        if best is None or (apart := together(parts, best.bucket, bucket)) is None:
+        if best is None or (apart := distance_between(parts, best.bucket, bucket)) is None:
             return None
         return replace(best, apart=apart)
 

@@ -82,7 +82,7 @@ class SwhDataSet(DataSet):
             "Which shard",
             "A key does not give its shard, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",
-            why="Only a lookup shows whether a shard has a key; archives store elsewhere which shard has which key.",
+            why="Only a lookup shows whether a shard has a key; archives store elsewhere in which shard each key is.",
             candidates=names[:100],
         )
         return names

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import DisplacementLocation, bucket_place, single_displacement
+from shardcore.formats.swh.displacement import DisplacementLocation, displacement_location, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.slots import read_slots
 from shardcore.model.objects import State
@@ -70,7 +70,7 @@ class SwhHashing:
         rounds = chd.jenkins_rounds(key, parts.seed)
         bucket, first, step = chd.place_one(rounds[-1].mixed, parts.buckets, parts.slots)
         source = file.hash_source(file.source)
-        place = bucket_place(source, parts, bucket)
+        place = displacement_location(source, parts, bucket)
         displacement, span = single_displacement(source, parts, place)
         return Hashed(key, rounds, bucket, first, step, place, displacement, span)
 

@@ -182,8 +182,8 @@ class SwhGeometry:
     """Locations of the sections, and the rules for slots and objects.
 
     Attributes:
-        objects_start: First byte of the objects.
-        index_start: First byte of the index, which is the end of the objects.
+        objects_start: Offset of the first object.
+        index_start: Offset of the index, which is the end of the objects.
         slots: Number of slots.
         declared: `objects_count` of the header.
     """
@@ -214,7 +214,7 @@ class SwhGeometry:
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """Return the states of slots by their offsets, never by their keys, because a zero key is valid.
 
-        An object is live where its length field is in the objects section.
+        An object is live if its length field is in the objects section.
         """
         last = self.index_start - OBJECT.size
         states = np.full(len(offsets), State.DAMAGED, np.uint8)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
+from shardcore.formats.swh.displacement import DisplacementLocation, displacement_locations, displacements
 from shardcore.formats.swh.file import SwhFile, check_length
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, length_span
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -234,7 +234,7 @@ class SwhLookup:
         # A key that shows whether bytes are signed is read, too, if that costs no request.
         companion = self._file.companion(bucket)
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
-        places = bucket_places(hashes, parts, buckets)
+        places = displacement_locations(hashes, parts, buckets)
         place = places[0]
         recorder.step(
             f"Location of the displacement of bucket {bucket}",

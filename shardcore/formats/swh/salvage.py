@@ -181,7 +181,7 @@ def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> 
     Args:
         read: Reads bytes `[start, stop)`.
         at: The offset.
-        stop: One past the last byte of the objects.
+        stop: End of the objects, exclusive.
         whole: End that the objects had before the file was truncated.
         behind: Number of consecutive objects that end at `at`.
     """

@@ -36,10 +36,10 @@ class KeyMove:
         first: f, its first slot.
         step: h.
         slot: Its slot at the tried displacement.
-        stored_slot: Its slot in the index; -1 where it is not stored.
+        stored_slot: Its slot in the index; -1 if it is not stored.
         spans: Location of the key in the file.
         selected: It is the key of the drawing.
-        verdict: Text about whether it fits.
+        verdict: Text that states if it fits.
         fits: The slot is free for it.
     """
 

@@ -36,8 +36,8 @@ class SlotOrder:
 
     Attributes:
         ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
-        bits: Bits of `ranked` for the slot; 0 where offsets are too large, and `apart` has the slots.
-        apart: The slots, where `bits` is 0.
+        bits: Bits of `ranked` for the slot; 0 if offsets are too large; then `apart` has the slots.
+        apart: The slots if `bits` is 0.
         lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         geometry: Locations of the sections.
         empty_state: State of a slot without an object: unused or deleted.
@@ -143,7 +143,7 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
     empty = geometry.slots - live
     deleted = geometry.declared - live
     # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
-    # and the counts decide only where all empty slots are of one kind.
+    # and the counts decide only if all empty slots are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(geometry.slots, geometry.slots)
     return SlotOrder(ranked, bits, slots, lengths, geometry, State.DELETED if all_deleted else State.UNUSED)

@@ -125,7 +125,7 @@ def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8]
     empty = states == State.UNUSED
     for at in np.flatnonzero(empty & rows["key"].any(axis=1)).tolist():
         place = geometry.key_span(first + at)
-        findings.warning("swh.empty-slot-key", place, f"slot {first + at} holds no object, but its key is not all zero")
+        findings.warning("swh.empty-slot-key", place, f"slot {first + at} has no object, but its key is not all zero")
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):
         at = int(zeros[0])
@@ -233,7 +233,7 @@ class ContentCheck:
         self.checked = len(slots)
         self.without_checksum = 0
         self.reach = self.start
-        # Limits the work for overlapping objects: in a hostile file each may claim all bytes that follow.
+        # Limits the work for overlapping objects: in a hostile file each may declare all bytes that follow.
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
@@ -303,7 +303,7 @@ class ContentCheck:
         return np.flatnonzero(hashed)
 
     def _is_worth(self, size: int) -> bool:
-        """Return False once overlapping objects add up to more bytes than the section has."""
+        """Return False once the checked objects have more bytes in total than the section: some must overlap."""
         self._overlap_left -= size
         return self._overlap_left >= 0
 

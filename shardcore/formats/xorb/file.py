@@ -45,7 +45,7 @@ _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
 class InfoList(PointerTable):
-    """Table of one list in the info block; entries of hashes and stored ends refer to chunk records."""
+    """List of the info block as a table; entries in the lists of hashes and ends refer to chunk records."""
 
     def __init__(self, part: InfoPart, start: int, records: Records, data: bytes = b"") -> None:
         self.layout, self.pointer = part.record, part.record.fields[0].name

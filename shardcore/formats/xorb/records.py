@@ -143,7 +143,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
-    """Return whether `rest` starts an info block; a prefix of `XETBLOB` counts if the bytes end there."""
+    """Return True if `rest` starts an info block, or is a prefix of `XETBLOB`."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 

@@ -82,7 +82,7 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
-    """Decompress and hash every chunk; return how many were checked within the work limit."""
+    """Decompress and hash every chunk; return the number of chunks checked within the work limit."""
     records = file.records
     found: list[bytes] = []
     work = ContentBudget(file.source.size)

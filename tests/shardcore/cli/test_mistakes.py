@@ -60,7 +60,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "begins with SWHShard: it is swh, and spec is an option of neuroglancer", ["info", "SWH", "--spec", "{}"]),
     (2, "begins with DES2: it is des", ["ls", "DES", "--spec", "{}"]),
     (2, "is neither a sharding object nor an info", ["ls", "BARE", "--spec", "{}"]),
-    (2, "the given specification is not JSON: it ends too early (column 2)", ["ls", "BARE", "--spec", "{"]),
+    (2, "the given specification is not JSON: unexpected end of the text (column 2)", ["ls", "BARE", "--spec", "{"]),
     (2, "the given specification is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
     (4, "cannot open spec.json: No such file", ["ls", "BARE", "--spec", "spec.json"]),
     (2, "preshift_bits, minishard_bits, shard_bits missing", ["ls", "BARE", "--spec", '{"hash": "identity"}']),

@@ -155,7 +155,7 @@ def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str
 @pytest.mark.parametrize("name", ["sizes", "storage"])
 def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
     (column / "meta" / name).write_bytes(text)
-    reasons = " is not JSON| is not UTF-8|: nested more than| is not a JSON object"
+    reasons = " is not JSON| is not UTF-8|: nested deeper than| is not a JSON object"
     with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
         shardcore.open(column)
 

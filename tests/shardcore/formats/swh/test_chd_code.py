@@ -20,7 +20,7 @@ from shardcore.formats.swh.chd_code import (
     encode,
     find_bucket_bits,
     part_sizes,
-    value_place,
+    value_location,
     wrong_directory_entries,
 )
 from shardcore.model.span import Span
@@ -113,7 +113,7 @@ def look_up(encoded: Encoded, buckets: int, bucket: int) -> tuple[int, list[tupl
     entry = int(encoded.directory[bucket // 128])
     positions = find_bucket_bits(read, entry, bucket, limit_of(encoded, buckets))
     low = [bit_field(encoded.low_bits, i * encoded.r, encoded.r) if i >= 0 else 0 for i in (bucket - 1, bucket)]
-    start, length = value_place(bucket, positions, (low[0], low[1]), encoded.r, encoded.total_bits)
+    start, length = value_location(bucket, positions, (low[0], low[1]), encoded.r, encoded.total_bits)
     first, last = byte_range(start, length)
     return displacement(bit_field(encoded.store[first:last], start - 8 * first, length), length), reads
 
@@ -240,7 +240,7 @@ def test_long_gaps_end_the_search() -> None:
 )
 def test_values_outside_the_store_are_refused(positions: tuple[int, int], low_parts: tuple[int, int]) -> None:
     with pytest.raises(FormatError, match="value of bucket 1 is at bits"):
-        value_place(1, positions, low_parts, 2, 16)
+        value_location(1, positions, low_parts, 2, 16)
 
 
 def test_a_field_past_its_bytes_is_refused() -> None:
