@@ -90,7 +90,7 @@ class NpyFile(ContainerFile):
             needed = f"the array has {plural(self.layout.nbytes, 'byte')}; only {probe.size - start:,} follow"
             self.faults.append(Fault("size", needed, Span("", start, probe.size)))
         elif stop < probe.size:
-            self.faults.append(Fault("trailing", "trailing bytes after the array", Span("", stop, probe.size), is_error=False))
+            self.faults.append(Fault("trailing", "trailing bytes", Span("", stop, probe.size), is_error=False))
         claims = [
             Section("header", SectionRole.HEADER, 0, start, "Type, order and shape of the array."),
             Section("elements", SectionRole.DATA, start, end, "The elements, one after the other."),

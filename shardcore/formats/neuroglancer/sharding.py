@@ -72,8 +72,8 @@ def mixing_steps(number: int) -> list[tuple[str, str, int]]:
         ("m1", "mix(s1)", m1),
         ("m2", "mix(s2)", m2),
         ("m3", "mix(s3)", m3),
-        ("final h1", "m1 + m2 + 2 · m3", end),
-        ("final h2", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
+        ("h1 at the end", "m1 + m2 + 2 · m3", end),
+        ("h2 at the end", "m2 + h1 at the end", (m2 + end) & 0xFFFFFFFF),
     ]
 
 

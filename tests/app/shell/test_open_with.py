@@ -65,8 +65,8 @@ def deleted_of(dialog: OpenWith) -> FlagField:
         ('{\n "a" 1}', "The specification is not JSON: expected a colon after a name (line 2, column 6)"),
         ("[1]", "A specification is an object"),
         ("7", "A specification is an object"),
-        ("[" * 100_000, "The specification: nested more than 200 deep"),
-        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number of 5000 digits"),
+        ("[" * 100_000, "The specification: nested deeper than 200 levels"),
+        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number has 5000 digits"),
     ],
 )
 def test_json_is_judged_with_its_place(text: str, problem: str) -> None:

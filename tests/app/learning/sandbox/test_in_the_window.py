@@ -362,7 +362,7 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
     select(window, 5052, 5053)
     changed(window, lambda: window.breaking.sandbox.flip(0))
-    until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
+    until(lambda: drawn("The key e3b0… belongs in slot 3, but is not stored there"))
     trace = window.session.walk.trace
     assert trace is not None
     assert trace.outcome == DAMAGED
