@@ -81,7 +81,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
     place = Span("", at, at + len(data))
     fields, end = HEADER.read_one(data, place=place), HEADER.size
     if fields["id"] != HEADER.fields[0].default or fields["method"] != 8:
-        raise BadMagic("a gzip member begins with 1f 8b 08", span=Span("", at, at + 3))
+        raise BadMagic("not a gzip member: does not begin with 1f 8b 08", span=Span("", at, at + 3))
     parts: list[tuple[str, int, int, str]] = []
 
     def add(name: str, stop: int, text: str = "") -> None:

@@ -87,7 +87,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
     """Return the frame header at the start of `data`; `at` is its offset in the file."""
     values = FRAME.read_one(data, place=Span("", at, at + len(data)))
     if values["magic"] != ZSTD_MAGIC:
-        raise BadMagic("a zstd frame begins with 28 b5 2f fd", span=Span("", at, at + 4))
+        raise BadMagic("not a zstd frame: does not begin with 28 b5 2f fd", span=Span("", at, at + 4))
     descriptor, end, fields, size = values["descriptor"], FRAME.size, list[tuple[str, int, int, int]](), -1
     single = bool(descriptor & 0x20)
     widths = {

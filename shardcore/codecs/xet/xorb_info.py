@@ -136,7 +136,7 @@ def read_info(data: bytes, start: int) -> XorbInfo:
             f"according to the unpacked ends, a chunk has more than {MAX_UNPACKED:,} uncompressed bytes", span=place
         )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
-        raise FormatError("the unpacked ends do not ascend", span=place)
+        raise FormatError("the unpacked ends must ascend", span=place)
     return XorbInfo(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 

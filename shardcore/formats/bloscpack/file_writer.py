@@ -82,7 +82,7 @@ class Packing:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
-        """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None unless it is an array."""
+        """Return sizes and number of chunks for `size` uncompressed bytes; `itemsize` is None without an array."""
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
         typesize = self.typesize or known
         if self.exact:

@@ -280,7 +280,7 @@ class DesWriter(Writer):
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
-            raise UsageError(f"{label or short(uid)} has no created_at, which routes it to a shard; pass -O date=")
+            raise UsageError(f"{label or short(uid)} has no created_at, which routes it to a shard; pass -O date=DATE")
         try:
             place = shard_date(created_at), Route.of(uid, self._n_bits).hex
         except UsageError as error:

@@ -117,7 +117,7 @@ class ZonesFolder(Folder):
         for folder in self._folders.values():
             if folder.has(name):
                 return folder, name
-        raise SourceError(f"no zone of {self.uri} has {name}")
+        raise SourceError(f"no zone of {self.uri} contains {name}")
 
 
 class ZonedRetention:

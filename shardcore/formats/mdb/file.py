@@ -107,7 +107,7 @@ class MdbFile:
         return self._index.get(lambda: load(read_whole(source, progress), self.layout))
 
     def read(self, start: int, stop: int, recorder: LookupRecorder | None = None) -> bytes:
-        """Return the bytes `[start, stop)`; no request once the index is loaded."""
+        """Return the bytes `[start, stop)`; makes no request once the index is loaded."""
         index = self.index
         if index is not None:
             return index.data[start:stop]

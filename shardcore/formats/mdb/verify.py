@@ -269,7 +269,7 @@ def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield ranges `[first, last)` of blocks with about `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before."""
+    """Yield block ranges `[first, last)` of about `CHUNKS_AT_ONCE` chunks; `totals` has the chunks before each."""
     first, count = 0, len(totals) - 1
     while first < count:
         last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1

@@ -373,7 +373,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """Relative folder and title per key space, such as `4_4_40` and `scale 4_4_40`."""
+        """Title of each key space by its relative folder, such as `scale 4_4_40` by `4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:

@@ -95,7 +95,7 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
     stored = fragments_span(manifest, place.start, base)
     bits = info.get("vertex_quantization_bits", 16)
     if bits not in range(1, 33):
-        raise FormatError(f"vertex_quantization_bits is {short(bits)}")
+        raise FormatError(f"vertex_quantization_bits is {short(bits)}; valid: 1 to 32")
     scale = _number("lod_scale_multiplier", info.get("lod_scale_multiplier", 1.0))
     levels, first = [], stored.start
     parts = zip(manifest.lod_scales, manifest.vertex_offsets, manifest.positions, manifest.sizes, strict=True)
@@ -285,8 +285,8 @@ def _rows(
         edges.append(stop + size)
     stop = edges[-1] + (count + 1 - len(firsts)) * max(size, 4)
     if stop > len(data):
-        text = f"{plural(count, 'annotation takes', 'annotations take')} {stop - start:,} or more"
-        raise Truncated(f"of {plural(len(data), 'byte')}, {text}", span=place)
+        text = f"{plural(count, 'annotation takes', 'annotations take')} at least {stop - start:,} bytes"
+        raise Truncated(f"{text}; only {len(data) - start:,} are left", span=place)
     if not lines:
         return {"rows": np.frombuffer(data, dtype, count, start)}, stop
     return {

@@ -122,7 +122,7 @@ def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], 
             number += 1
         del held[:start]
     if whole != sum(sizes):
-        raise UsageError(f"{label or 'the content'} has {whole:,} bytes; the sizes in chunks add up to {sum(sizes):,}")
+        raise UsageError(f"{label or 'the content'} has {whole:,} bytes; the chunk sizes add up to {sum(sizes):,}")
 
 
 class _PlannedChunks(ColumnObjects):

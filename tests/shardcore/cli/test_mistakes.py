@@ -17,7 +17,7 @@ A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256
 ABSENT = "00" * 31 + "aa"
 MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file (64 hex digits), or xorb:<hash> or chunk:<hash>"
 BLP_KEY = (
-    "a key of a bloscpack file is the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an "
+    "a key of a bloscpack file is a chunk number, `@` with the offset of an uncompressed byte, `[i,j]` for an "
     "element, or `all`"
 )
 NUMBER = "an offset must be a number such as 4096 or 0x1000"
@@ -70,7 +70,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no such option: -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
     (1, f"not in this shard: {ABSENT}", ["get", "SWH", ABSENT]),
     (2, f"'12ab' {MDB_KEY}", ["get", "MDB", "12ab"]),
-    (2, f"{BLP_KEY}; not 'first'", ["get", "BLP", "first"]),
+    (2, f"invalid key 'first': {BLP_KEY}", ["get", "BLP", "first"]),
     (1, "there is no chunk 99999; the file has 3 chunks", ["get", "BLP", "99999"]),
     (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
     (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),

@@ -125,7 +125,7 @@ def test_a_manifest_has_to_fit_its_fragments() -> None:
     with shardcore.create(None, format="neuroglancer", kind="mesh") as writer:
         for data, parts, why in (
             (manifest(7), {"fragments": b"six..."}, "7 bytes of fragments, but the fragments have 6"),
-            (manifest(7), {}, "there are 0"),
+            (manifest(7), {}, "but the fragments have 0"),
             (b"no manifest", {}, "not a mesh manifest"),
         ):
             with pytest.raises(UsageError, match=f"in/5.index.*{why}"):
@@ -196,7 +196,7 @@ def test_a_specification_that_cannot_be_written() -> None:
     for given, why in (
         ({"hash": "identity"}, "missing"),
         ({"@type": "neuroglancer_annotations_v1"}, "no usable key space"),
-        (spec(0, "identity", 30, 0), "at most 24"),
+        (spec(0, "identity", 30, 0), "limit for writing is 24"),
         (spec(0, "md5", 3, 0), "hash must be"),
     ):
         with pytest.raises(UsageError, match=why):
