@@ -168,9 +168,7 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
         )
     last = int(ends[-1]) if len(ends) else 0
     if last != start:
-        raise FormatError(
-            f"the last stored end is {last:#x}, but the info block begins at {start:#x}", span=place
-        )
+        raise FormatError(f"the last stored end is {last:#x}, but the info block begins at {start:#x}", span=place)
 
 
 def write_info(info: XorbInfo) -> bytes:

@@ -196,9 +196,7 @@ class _Append:
         for label, content in self._contents:
             more = content.array
             if not rows or content.size % array.stride:
-                raise UsageError(
-                    f"{label}: its size is not a multiple of one item of the array's first axis"
-                )
+                raise UsageError(f"{label}: its size is not a multiple of one item of the array's first axis")
             if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
                 raise UsageError(f"{label}: the array differs in type or shape from the array in this file")
         length = array.shape[0] + self._added // array.stride

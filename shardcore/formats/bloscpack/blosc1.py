@@ -138,9 +138,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.versionlz != 1:
         raise FormatError(f"versionlz is {header.versionlz}; it must be 1", span=place)
     if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
-        raise Unsupported(
-            "byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported", span=place
-        )
+        raise Unsupported("byte shuffle and bit shuffle are both set: Blosc-2 chunks are not supported", span=place)
     if header.flags & _RESERVED:
         raise FormatError("the reserved flag 0x08 is set; it must be 0 in Blosc-1 chunks", span=place)
     if header.typesize == 0:

@@ -204,9 +204,7 @@ CHUNK_HEADER = Record(
             "0x01 byte shuffle, 0x02 memcpyed, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
-        Field(
-            "typesize", "u1", Role.NUMBER, "Size of the elements whose bytes are shuffled, 1 to 255 bytes."
-        ),
+        Field("typesize", "u1", Role.NUMBER, "Size of the elements whose bytes are shuffled, 1 to 255 bytes."),
         Field("nbytes", "<u4", Role.SIZE, "Uncompressed size of the chunk in bytes."),
         Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
         Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the checksum."),

@@ -157,9 +157,7 @@ class Verification:
             if (rows != UNKNOWN).any():
                 place = at + int((rows != UNKNOWN).argmax()) * OFFSET.size
                 span = Span("", place, place + OFFSET.size)
-                self._findings.warning(
-                    "bloscpack.spare-slots", span, "a spare offset slot is not -1"
-                )
+                self._findings.warning("bloscpack.spare-slots", span, "a spare offset slot is not -1")
                 return
 
     def _gaps(self) -> None:

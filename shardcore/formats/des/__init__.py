@@ -55,9 +55,7 @@ FORMAT = Format(
         ),
         Option("date", OptionType.TEXT, "created_at of the object, ISO 8601 (date or time).", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
-        Option(
-            "zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True
-        ),
+        Option("zones", OptionType.TEXT, "Zones file: its path, address or text.", OptionPurpose.LOCATE, path=True),
         Option(
             "codec",
             OptionType.CHOICE,

@@ -69,8 +69,7 @@ class DesShard(FileShard):
 
     format = "des"
     no_loads = (
-        "A DES shard has no slots; readers walk its index. "
-        "To see the load of the shard numbers, open its folder."
+        "A DES shard has no slots; readers walk its index. To see the load of the shard numbers, open its folder."
     )
     file: DesFile
     _lookup: DesLookup

@@ -116,9 +116,7 @@ SHOWN = 13
 """Number of pieces drawn per ruler."""
 
 _LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: must be stored"}
-_PLACE = Control(
-    "place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes."
-)
+_PLACE = Control("place", "Insert at (% of file)", ControlKind.SLIDER, 30, 0, 100, doc="Where to insert the 10 bytes.")
 
 
 class CutsSketch:

@@ -263,9 +263,7 @@ def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     name = file.source.name
     if _NAME.fullmatch(name) and (real := shard_name([index.data])) != name:
-        findings.warning(
-            "mdb.name", None, f"the file is not named by its hash: computed {real}, named {name}"
-        )
+        findings.warning("mdb.name", None, f"the file is not named by its hash: computed {real}, named {name}")
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -45,13 +45,9 @@ FORMAT = Format(
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True, flag="JSON|FILE"),
-        Option(
-            "info", OptionType.JSON, "Info of a data set, or its folder: path or address.", OptionPurpose.LOCATE
-        ),
+        Option("info", OptionType.JSON, "Info of a data set, or its folder: path or address.", OptionPurpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", OptionPurpose.LOCATE),
-        Option(
-            "folder", OptionType.TEXT, "Folder of the key space, if the info has several.", OptionPurpose.LOCATE
-        ),
+        Option("folder", OptionType.TEXT, "Folder of the key space, if the info has several.", OptionPurpose.LOCATE),
         Option(
             "spec",
             OptionType.JSON,

@@ -189,9 +189,7 @@ def keys_rows(
 ) -> list[tuple[Item, ...]]:
     """Return the stored id deltas of a minishard index, and their running sums; `at` is the key's entry, or None."""
     ids = entries.ids
-    first = [
-        Item("chunk_ids", (rows[0],), doc="First row of the index, as stored: each key minus the key before it.")
-    ]
+    first = [Item("chunk_ids", (rows[0],), doc="First row of the index, as stored: each key minus the key before it.")]
     sums = [Item("key = sum", doc="Computed by readers: the key before it plus the difference.")]
     for stage, number in enumerate(shown, 1):
         before = int(ids[number - 1]) if number else 0
@@ -248,9 +246,7 @@ def _word(row: Span, number: int) -> Span:
 def chosen_text(spec: ShardingSpec) -> str:
     low = "the low bit is" if spec.minishard_bits == 1 else f"the low {spec.minishard_bits} bits are"
     after = "the next bit" if spec.shard_bits == 1 else f"the next {spec.shard_bits} bits"
-    minishard = (
-        f"{low} the number of the minishard" if spec.minishard_bits else "there is only one minishard"
-    )
+    minishard = f"{low} the number of the minishard" if spec.minishard_bits else "there is only one minishard"
     shard = f"{after} that of the file" if spec.shard_bits else "there is only one file"
     bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
     first = f"The low {bits} dropped, so that neighbouring keys stay together. " if spec.preshift_bits else ""

@@ -247,9 +247,7 @@ def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         return ""
-    return (
-        f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift_bits are wrong"
-    )
+    return f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift_bits are wrong"
 
 
 def _position(

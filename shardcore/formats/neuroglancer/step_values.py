@@ -25,9 +25,7 @@ MEANINGS: Meanings = MappingProxyType(
         "minishard": Meaning("number of the minishard"),
         "shard": Meaning("number of the shard"),
         "file": Meaning("file name of the shard"),
-        "start_offset": Meaning(
-            "start of the minishard index, from the end of the shard index", "byte", relative=True
-        ),
+        "start_offset": Meaning("start of the minishard index, from the end of the shard index", "byte", relative=True),
         "end_offset": Meaning("end of the minishard index, from the end of the shard index", "byte", relative=True),
         "start": Meaning("start of the minishard index in the file", "byte"),
         "stop": Meaning("end of the minishard index in the file", "byte"),

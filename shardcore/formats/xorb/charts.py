@@ -45,8 +45,7 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "Chunks are cut by content, at 8 KiB to 128 KiB. The line shows the uncompressed size "
-        "of each chunk.",
+        "Chunks are cut by content, at 8 KiB to 128 KiB. The line shows the uncompressed size of each chunk.",
         file.chunk_sizes().astype(np.float64),
         "uncompressed bytes",
         row_bounds=np.arange(file.records.count + 1, dtype=np.int64),

@@ -70,9 +70,9 @@ def test_unknown_scheme(scheme: int) -> None:
 
 
 def test_limits() -> None:
-    with pytest.raises(FormatError, match="limits? (is|are) 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1)
-    with pytest.raises(FormatError, match="limits? (is|are) 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5)
-    with pytest.raises(FormatError, match="limits? (is|are) 131,072"):
+    with pytest.raises(FormatError, match=r"limits? (is|are) 131,072"):
         write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1))

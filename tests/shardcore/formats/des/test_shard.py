@@ -66,7 +66,9 @@ def test_the_other_family_is_named() -> None:
         shardcore.open(data)
 
 
-@pytest.mark.parametrize(("version", "short", "name"), [(1, False, "1"), (1, True, "1 (first layout)"), (2, False, "2")])
+@pytest.mark.parametrize(
+    ("version", "short", "name"), [(1, False, "1"), (1, True, "1 (first layout)"), (2, False, "2")]
+)
 def test_layouts_of_history(version: int, short: bool, name: str) -> None:
     for count in (1, 2, 30):
         stored_objects = random_stored(count, count, version=version)

@@ -88,7 +88,9 @@ def test_a_scale_becomes_sharded(tmp_path: Path, given: str) -> None:
         files[f"4_4_40/{name}{ending}"] = compressed(array[part].tobytes(order="F"), ending)
     root = written(tmp_path / "in", files | {"4_4_40/notes.txt": b"not a chunk"})
     out, done = packed(tmp_path, root if given == "root" else root / "4_4_40")
-    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not packed with a single scale"}[given]
+    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not packed with a single scale"}[
+        given
+    ]
     for words in (*told.split("|"), "notes.txt"):
         assert any(words in note for note in done.notes)
     info = json.loads((out / "info").read_text())

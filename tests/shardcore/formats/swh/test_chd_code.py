@@ -143,7 +143,11 @@ def where(part: str, start: int, stop: int) -> Span:
         ({"unary": ones(1, 2, 7)}, "bit 7 of the unary bits is set, but only 7", Span("unary bits", 0, 1)),
         ({"unary": ones(1, 2, 31)}, "bit 31 of the unary bits is set, but only 7", Span("unary bits", 3, 4)),
         ({"unary": ones(1, 2, 5)}, "end at bit 6 of the value store; store_bits is 8", Span("low bits", 0, 1)),
-        ({"low_bits": bytes([0b110, 0, 0, 0])}, "end at bit 9 of the value store; store_bits is 8", Span("low bits", 0, 1)),
+        (
+            {"low_bits": bytes([0b110, 0, 0, 0])},
+            "end at bit 9 of the value store; store_bits is 8",
+            Span("low bits", 0, 1),
+        ),
         ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "the value of bucket 1 has -1 bits", None),
         ({"unary": b"F"}, "unary bits: 1 byte instead of 4", None),
         ({"low_bits": bytes(8)}, "low bits: 8 bytes instead of 4", None),
@@ -217,7 +221,7 @@ def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> Non
 
 
 def test_one_bits_past_the_limit_do_not_count() -> None:
-    with pytest.raises(FormatError, match="1 one-bits? from bit 3 on; 2 expected"):
+    with pytest.raises(FormatError, match=r"1 one-bits? from bit 3 on; 2 expected"):
         find_bucket_bits(reader(ones(3, 8)), 3, 1, 8)
     assert find_bucket_bits(reader(ones(3, 8)), 3, 1, 9) == (3, 8)
 
@@ -230,7 +234,7 @@ def test_long_gaps_end_the_search() -> None:
         reads.append(stop - start)
         return unary[start:stop]
 
-    with pytest.raises(FormatError, match="1 one-bits? from bit 0 on; 128 expected"):
+    with pytest.raises(FormatError, match=r"1 one-bits? from bit 0 on; 128 expected"):
         find_bucket_bits(read, 0, 127, 8 << 20)
     assert sum(reads) <= 272
 
