@@ -36,7 +36,7 @@ class OtherScales:
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
         above = self._root or root
         if info is None or space is None or above is None:
-            raise UsageError(f"the volume has no scale {short(name)}")
+            raise UsageError(f"the volume has no {short(name)}")
         place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
         origin = origin_from(space, info, text, space.name)
         found = self._opened.get(name, lambda: _open_space(place, origin, self._root))
