@@ -372,7 +372,7 @@ class DesDataSet(DataSet):
                 "Retention",
                 text,
                 *(copy.span for copy in copies),
-                why="A retention copy is kept even when its shard is deleted, so readers search the copies, too.",
+                why="A retention copy is kept even when its shard is deleted, so readers also search the copies.",
                 copies=names,
             )
             ref.extras["copies"] = names
