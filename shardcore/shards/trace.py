@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardcore.model.span import Span
     from shardcore.sources.base import Source
 
-COMPUTED = "computed, no bytes"
+COMPUTED = "computed (not stored)"
 """Text of a step that reads no bytes."""
 
 FOUND = "found"

@@ -47,7 +47,7 @@ MAX_TRACED = 1 << 24
 """Largest content that a trace reads, 16 MiB."""
 
 
-SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
+SIDECAR_WHY = "A shard is never changed after it is written: later deletions are recorded in a separate file."
 PAYLOAD_WHY = "One read at the offset returns the content, and the codec gives its decompression."
 
 
@@ -60,7 +60,7 @@ class DesLookup:
         return Uid.parse(text)
 
     def find(self, key: Uid, recorder: LookupRecorder) -> ObjectRef:
-        """Find a uid by the walk over the index; of several entries the last counts, as in the reference."""
+        """Find a uid by walking the index; if it has several entries, the last one counts, as in the reference."""
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
         _report_ends(file, recorder)
@@ -77,7 +77,7 @@ class DesLookup:
                 uid_bytes=len(key.raw),
             )
             if entries.walk.error:
-                message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
+                message = f"not found in the readable entries; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
         if recorder.recording:
@@ -137,7 +137,7 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
     from shardcore.model.drawing import Drawing
 
     walked = walk_strip(file, row)
-    caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
+    caption = "Entries differ in length, so they are walked: the end of each is the start of the next."
     if row is None:
         caption = "Entries are unordered, so only a walk over all of them shows that a uid is missing."
     return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
@@ -154,7 +154,7 @@ def _flags_figure(flags: int, at: int) -> Bits:
 def _report_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecorder) -> None:
     row = int(rows[-1])
     c, entry = file.entries.columns, file.entries.span(row)
-    text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
+    text = f"Entries differ in length, so they are walked one by one up to entry {row}, which has this uid."
     if len(rows) > 1:
         text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
     uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
@@ -164,7 +164,7 @@ def _report_entry(file: DesFile, rows: NDArray[np.int64], recorder: LookupRecord
         entry,
         uid,
         draw=lambda: _walk_drawing(file, row),
-        why="Entries differ in length, so they are walked: the length of each gives the start of the next.",
+        why="Entries differ in length, so they are walked: the end of each is the start of the next.",
         entry=row,
         start=entry.start,
         stop=entry.stop,
@@ -257,7 +257,7 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
     else:
         tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
-        said = (
+        status = (
             f"A tombstone marks the object as deleted: {tombstone}."
             if tombstone
             else "The sidecar has no tombstone for the object."
@@ -265,7 +265,7 @@ def _report_sidecar(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
         recorder.step(
             "Sidecar",
-            said,
+            status,
             place,
             at={"tombstone": place} if tombstone else {},
             why=SIDECAR_WHY,
@@ -280,7 +280,7 @@ def _report_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
             "Payload",
             "The content is not read, because the object is or may be deleted.",
             *ref.spans[:1],
-            why="A deleted object must not be returned, although its bytes are still there.",
+            why="A deleted object must not be returned, although its bytes are still stored.",
         )
         return
     if max(ref.size, ref.stored_size) > MAX_TRACED:
@@ -302,10 +302,10 @@ def _report_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 of the entry."
-        why = "The content is a separate file, and its name is the sha256 that proves it."
+        why = "The content is a separate file, and the sha256 in its name proves that it is intact."
     else:
         pieces = stream_inline(recorder.meter(file.source), entries, row)
-        text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is decompressed."
+        text = "It is stored uncompressed." if ref.codec == "none" else f"The {ref.codec} frame is decompressed."
     digest, size = sha256_of(pieces)
     recorder.step(
         "Payload",
@@ -318,17 +318,17 @@ def _report_content(file: DesFile, ref: ObjectRef, recorder: LookupRecorder) -> 
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
-    """Return the shard of a uid by the routing rule alone.
+    """Compute the shard of a uid by the routing rule; no shard is opened.
 
     Args:
         key: The uid.
-        date: `created_at` in ISO 8601; required. Only its date in its own time zone counts.
+        date: `created_at` in ISO 8601; required. Only the date is used, in its own time zone.
         n_bits: Bits of the shard number; default: those of the zones file, else 8.
         zones: A zones file: its text, or its path.
 
     Returns:
         `uid`, `date`, `n_bits`, `rule`, `number`, `hex` and `names` (a pattern with `*` for the part); with zones also
-        `zone` and `uri` (None where no zone has the number).
+        `zone` and `uri` (None if no zone has the number).
 
     Raises:
         UsageError: The date is invalid, or `n_bits` is not 4 to 16, or differs from the zones file.
@@ -336,11 +336,11 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
+        raise UsageError("no date: a uid is also routed by its date; pass -O date=CREATED_AT")
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
-        raise UsageError(f"n_bits is given as {n_bits}; the zones file declares {found.n_bits}")
+        raise UsageError(f"n_bits is {n_bits}, but the zones file declares {found.n_bits}")
     route = Uid.parse(key).route(found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
     place: dict[str, Any] = {
         "uid": key,

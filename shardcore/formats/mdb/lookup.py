@@ -49,21 +49,21 @@ if TYPE_CHECKING:
 bisection_figure = lazily("shardcore.formats.mdb.hash_lookup_sketch:bisection_figure")
 
 WHOLE_TABLE = 65536
-"""Bytes read per probe of a lookup table; shorter tables are read whole."""
+"""Bytes read per request from a lookup table; shorter tables are read completely."""
 
-_GUESSES = 6  # after this many misses the keys are not evenly distributed: bisect instead
+_GUESSES = 6  # after this many misses the keys are probably not evenly distributed: bisect instead
 
 
 def search(
     read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
 ) -> tuple[int, NDArray[Any]]:
-    """Return the number of the first entry with a key (or its insertion point), and all rows with the key.
+    """Return the number of the first entry with `key` (or its insertion point), and all rows with `key`.
 
     Interpolation search: keys are evenly distributed, so usually one read of `WHOLE_TABLE` bytes is enough. After
-    `_GUESSES` misses it falls back to bisection. The last piece read is appended to `seen`: first entry, keys.
+    `_GUESSES` misses it falls back to bisection. First entry number and keys of the last range read go to `seen`.
 
     Raises:
-        FormatError: The table is not sorted where it was read.
+        FormatError: The table is not sorted, as far as it was read.
     """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
@@ -96,7 +96,7 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
     span = table.span(first, last)
     rows = table.record.read(read(span.start, span.stop), 0, last - first, place=span)
     if len(descents(rows)):
-        raise FormatError(f"the {table.kind} lookup table is not sorted by table key: it cannot be searched", span=span)
+        raise FormatError(f"the {table.kind} lookup table cannot be searched: it is not sorted by key", span=span)
     return rows
 
 
@@ -121,14 +121,14 @@ class MdbKey:
 
 
 KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
-"""Raw keys of 32 bytes are files; xorbs and chunks need the text form with its prefix."""
+"""Raw keys of 32 bytes are file hashes; for xorbs and chunks use the text form with its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Record that a key leads to, counted from the start of its section.
+    """Record found for a key; `record` counts from the start of the section.
 
-    `chunk` is -1 for files and xorbs, `row` (of the table) is -1 if it was found by walking.
+    `chunk` is -1 for files and xorbs; `row`, the row of the lookup table, is -1 if the section was walked.
     """
 
     record: int
@@ -150,18 +150,18 @@ class MdbLookup:
         """Parse `<hash>`, `xorb:<hash>` or `chunk:<hash>`; raise UsageError for anything else."""
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {short(kind)}; {_FORMS}")
+            raise UsageError(f"unknown kind {short(kind)}; {_FORMS}")
         try:
             return MdbKey(kind if colon else FILE, from_text(hash_text))
         except UsageError as error:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, recorder: LookupRecorder) -> ObjectRef:
-        """Return the first object with this key; a trace continues into the xorbs if they can be found.
+        """Return the first object with this key; a trace also has steps in the xorbs if these can be found.
 
         Raises:
-            KeyAbsent: There is none.
-            FormatError: A table or record on the way is damaged.
+            KeyAbsent: The shard has no such object.
+            FormatError: A table or record that was read is damaged.
         """
         ref = next(self._each(key, recorder), None)
         if ref is None:
@@ -216,7 +216,7 @@ class MdbLookup:
         if key.kind == CHUNK and layout.key != ZERO:
             recorder.step(
                 "Apply the HMAC key",
-                "The footer has an HMAC key, so chunk hashes are stored under it: "
+                "The footer has an HMAC key, so chunk hashes are stored keyed: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 layout.key_span,
                 why="A reader that has a chunk can compute its keyed hash; others do not learn the original hash.",
@@ -230,9 +230,9 @@ class MdbLookup:
         if not found and raw != plain:
             recorder.step(
                 "Retry: the hash may be keyed already",
-                "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
-                "looked up as it is.",
-                why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
+                "No chunk is stored under the keyed hash; the given hash may already be a keyed hash, so it is "
+                "looked up unchanged.",
+                why="A hash copied from such a shard is already keyed; keyed a second time, it would not be found.",
                 inputs=(layout.key_span,),
             )
             yield from _matches(self.file, key.kind, plain, recorder)
@@ -243,7 +243,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> 
     recorder.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
-        why="Eight of 32 bytes keep the tables small; as hashes are evenly distributed, they are nearly always unique.",
+        why="Eight of 32 bytes keep the tables small and are nearly always unique, as hashes are evenly distributed.",
         inputs=(file.layout.key_span,) if kind == CHUNK and file.layout.key != ZERO else (),
         key=key,
         hash=to_text(raw),
@@ -251,8 +251,8 @@ def _matches(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -> 
     start, stop = file.layout.section(kind)
     if stop - start <= RECORD_SIZE:
         name = FILE_INFO if kind == FILE else XORB_INFO
-        text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
-        why = "A section without records cannot contain the key: the lookup ends here."
+        text = f"The {name} section has only its end mark: this shard lists no {kind}."
+        why = "A section without records cannot contain the key, so the lookup ends here."
         recorder.step("Empty section", text, Span("", start, stop), why=why)
         return
     table = file.layout.tables.get(kind)
@@ -272,7 +272,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, recorder: LookupR
         *spans,
         why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
         if len(rows)
-        else "The table is sorted: between two neighbouring entries there is no other row for the key.",
+        else "The table is sorted, so a key between two neighbouring entries is not in it.",
         shown=[bisection_figure(table, *seen[0], key), *fields] if recorder.recording and table.count else fields,
         entry=first,
         entries=len(rows),
@@ -296,7 +296,7 @@ def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Spa
         where = "before entry 0"
     elif first == table.count:
         where = f"after entry {first - 1}, the last"
-    text = f"No entry has this table key: it would be {where}" if near else "No entry has this table key"
+    text = f"No entry has this table key, which would be {where}" if near else "No entry has this table key"
     return text, [table.span(at, at + 1) for at in near]
 
 
@@ -329,7 +329,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, recorder: LookupRecorder) -
         entries=len(places),
     )
     if section.damage is not None and not len(places):
-        # What was not reached may hold it: absence is not proven.
+        # The unread rest may contain the key, so its absence is not proven.
         raise section.damage
     pairs = zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
     return (Hit(record, chunk, -1) for record, chunk in pairs)
@@ -340,18 +340,18 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
     if places is None:
         table = file.layout.tables.get(kind)
         span = table.span(hit.row, hit.row + 1) if table else None
-        raise FormatError(f"entry {hit.row} of the {kind} lookup table points past the end of its section", span=span)
+        raise FormatError(f"entry {hit.row} of the {kind} lookup table refers past the end of its section", span=span)
     header, place = places
     if index is not None and index.section(kind).block_of(hit.record) < 0:
         raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table points at byte {header.start:#x}, where no header begins",
+            f"entry {hit.row} of the {kind} lookup table refers to byte {header.start:#x}, where no header begins",
             span=header,
         )
     data, entry = _records(file, kind, header, place, recorder)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table points at a record with another table key, "
+            f"entry {hit.row} of the {kind} lookup table refers to a record with a different table key, "
             f"{to_text(found)[:16]}",
             span=place,
         )
@@ -360,9 +360,9 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
     if found != raw:
         recorder.step(
             "Compare the whole hash",
-            f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
+            f"The record has the same table key but a different hash, {to_text(found)}: the next entry is tried.",
             place,
-            why="Different hashes may begin with the same eight bytes: only all 32 decide.",
+            why="Different hashes may begin with the same eight bytes, so all 32 must be compared.",
             shown=(compared,),
             record=hit.record,
         )
@@ -374,7 +374,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, recorder: LookupRec
         _meaning(kind, hit, ref),
         header,
         *(rest for span in ref.spans if (rest := _after(span, header)).size),
-        why="The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
+        why="The table has only the first eight bytes of each hash; the record has all 32, which must be equal.",
         shown=(compared,),
         **values,
     )
@@ -386,7 +386,7 @@ def _after(span: Span, header: Span) -> Span:
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, recorder: LookupRecorder) -> tuple[bytes, bytes]:
-    """Return the header record and the record with the hash; usually one request. For a file both are its block."""
+    """Return the header record and the record with the hash, usually by one request; for a file both are its block."""
     if kind == FILE:
         data = file.read(header.start, min(header.start + BLOCK_GUESS, file.layout.file_info[1]), recorder)
         return data, data
@@ -410,7 +410,7 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
     header = CAS_HEADER.read_one(data, 0, place=span)
     count = header["num_entries"]
     if hit.chunk >= count:
-        what = f"names chunk {hit.chunk}; the xorb has {plural(count, 'chunk')}"
+        what = f"refers to chunk {hit.chunk}, but the xorb has {plural(count, 'chunk')}"
         raise FormatError(f"entry {hit.row} of the chunk lookup table {what}", span=span)
     if kind != CHUNK:
         if fault := block_fault(XORB, 1 + count, (stop - at) // RECORD_SIZE):

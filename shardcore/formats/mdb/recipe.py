@@ -22,14 +22,14 @@ from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import LookupRecorder
 
 TRACED_SEGMENTS = 16
-"""FileSegments of a file that a trace follows into the xorbs."""
+"""Number of segments of a file that a trace follows into the xorbs."""
 
 TRACED_BYTES = 16 * 1024 * 1024
 """Files of up to this many bytes are read and checked by a trace."""
 
 
 OPEN = "Open the xorb"
-XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, which store shared chunks once."
+XORB_WHY = "A shard contains no content, only recipes: the chunks are in xorbs, which store shared chunks once."
 CHECK_WHY = "Content is named by its hash, so a reader can verify the content that it received."
 
 
@@ -111,9 +111,9 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
 
 def _describe_missing_xorbs(ref: ObjectRef, recorder: LookupRecorder) -> None:
     recorder.step(
-        "Content elsewhere",
+        "Content not available",
         f"The {recorder.described} is found; its bytes are in xorbs that cannot be read.",
-        why="A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched separately.",
+        why="A shard only lists the chunks of each content; the bytes are in xorbs, which are fetched separately.",
         inputs=_records_of(ref),
     )
 
@@ -124,7 +124,7 @@ def _describe_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> N
         recorder.step(
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
-            why="An empty file needs no xorb: its record is enough.",
+            why="An empty file has no bytes in a xorb; its record is sufficient.",
             inputs=_records_of(ref),
             size=0,
         )
@@ -140,7 +140,7 @@ def _describe_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> N
         rest = Span("", block.entry_span(TRACED_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
         recorder.step(
             "More segments",
-            f"{more} in the same way; they are not listed.",
+            f"{more} in the same way.",
             why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
@@ -151,7 +151,7 @@ def _describe_file(file: MdbFile, ref: ObjectRef, recorder: LookupRecorder) -> N
 def _describe_range(
     file: MdbFile, text: str, first: int, last: int, place: Span, recorder: LookupRecorder, *shown: Fields
 ) -> bool:
-    """Add a step for a chunk range of a xorb; return whether the xorb could be read."""
+    """Add a step for a chunk range of a xorb; return False if the xorb cannot be read."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
@@ -199,7 +199,7 @@ def _describe_check(read: Callable[[], int], recorder: LookupRecorder) -> None:
         return
     recorder.step(
         "Decompress and check",
-        f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
+        f"{plural(size, 'byte')}; all hashes in shard and xorb match.",
         why=CHECK_WHY,
         inputs=inputs,
         size=size,

@@ -25,7 +25,7 @@ def gather(file: MdbFile, into: ReferenceCollector) -> None:
     except ShardError as error:
         if source_lost(error):
             raise
-        return  # nothing is known of the chunks of a xorb that cannot be opened
+        return  # the chunks of a xorb that cannot be opened are unknown
     row = int(index.rows_of(XORB, wanted)[0]) - index.first_row(XORB)
     if row < 0:
         return

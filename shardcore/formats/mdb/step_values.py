@@ -9,10 +9,10 @@ from shardcore.shards.trace import Meaning, Meanings
 MEANINGS: Meanings = MappingProxyType(
     {
         "plain": Meaning("the hash of the chunk's uncompressed bytes"),
-        "stored": Meaning("the hash as the shard stores it, keyed by the HMAC key"),
+        "stored": Meaning("the hash as stored, keyed with the HMAC key"),
         "key": Meaning("the first 16 digits of the hash as a number, stored in 8 bytes, little-endian"),
-        "hash": Meaning("the hash that is looked for in the tables"),
-        "entry": Meaning("number of the first entry with this table key, or where it would be"),
+        "hash": Meaning("the hash that is searched in the tables"),
+        "entry": Meaning("number of the first entry with this table key, or its insertion point"),
         "entries": Meaning("number of entries with this table key", "entries"),
         "record": Meaning("position of the header in its section"),
         "chunk": Meaning("number of the chunk in the xorb"),

@@ -28,7 +28,7 @@ STATE_START = 0x9E3779B9
 """Initial value of the first two state numbers; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
-_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row per pass of the mix
+_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # shifts right, left, right; one row per pass of `_mix`
 _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
 
 # --- the hash ---------------------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
 def _words(keys: U8, signed: bool = False) -> U32:
     words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
     if signed:
-        # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.
-        # The last two words take their lowest byte (24 and 28) as it is.
+        # A signed byte of 0x80 or more is 0x100 less; for the top byte of a word that changes nothing modulo 2**32.
+        # The lowest bytes of the last two words (24 and 28) are unsigned.
         words[:6] -= (words[:6] & np.uint32(0x00808080)) << np.uint32(1)
         words[6:] -= (words[6:] & np.uint32(0x00808000)) << np.uint32(1)
     return words

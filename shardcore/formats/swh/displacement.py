@@ -40,13 +40,13 @@ class DisplacementLocation:
     unary: tuple[tuple[int, bytes], ...]
 
 
-def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
+def displacement_location(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
     """Return the location of a bucket's displacement; usually one parallel group of three small ranges."""
     ranges = _guess(parts, bucket)
     return _place(source, parts, bucket, source.read_many(ranges))
 
 
-def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
+def displacement_locations(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
     """Return the locations for several buckets, read together; only errors of the first bucket are raised."""
     ranges = [_guess(parts, bucket) for bucket in buckets]
     data = source.read_many([one for group in ranges for one in group])
@@ -58,8 +58,8 @@ def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> l
     return found
 
 
-def together(parts: HashParts, one: int, other: int) -> int | None:
-    """Return the approximate bytes between the data of two buckets; None where they are not read in one range."""
+def distance_between(parts: HashParts, one: int, other: int) -> int | None:
+    """Return the approximate distance in bytes between the data of two buckets; None if too far for one read."""
     apart = [
         abs(one - other) * bits // max(parts.buckets, 1) // 8
         for bits in (parts.unary_bits, parts.low_width * parts.buckets, parts.store_bits)
@@ -108,7 +108,7 @@ def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[byte
     shift = first_low - 8 * low_start
     own = chd_code.bit_field(lows, shift + (parts.low_width if bucket else 0), parts.low_width)
     before = chd_code.bit_field(lows, shift, parts.low_width) if bucket else 0
-    start, length = chd_code.value_place(bucket, positions, (before, own), parts.low_width, parts.store_bits)
+    start, length = chd_code.value_location(bucket, positions, (before, own), parts.low_width, parts.store_bits)
     spans = (
         Span("", entry_start, entry_start + DIRECTORY_ENTRY.size),
         *(Span("", unary.start + at, unary.start + at + len(data)) for at, data in looked),
@@ -135,5 +135,5 @@ def displacements(source: Source, parts: HashParts, places: Sequence[Displacemen
 def slot_of_key(source: Source, parts: HashParts, key: bytes) -> int:
     hashed = chd.jenkins_rounds(key, parts.seed)[-1].mixed
     bucket, first, step = chd.place_one(hashed, parts.buckets, parts.slots)
-    displacement, _ = single_displacement(source, parts, bucket_place(source, parts, bucket))
+    displacement, _ = single_displacement(source, parts, displacement_location(source, parts, bucket))
     return chd.slot_one(first, step, displacement, parts.slots)

@@ -50,7 +50,7 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
 
 
 def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
-    """Return the unary bits around the one-bits of the bucket and the one before; None where they were not read."""
+    """Return the unary bits around the one-bits of the bucket and the one before; None if they were not read."""
     before, own = place.positions
     first = max(before, 0) // 8
     found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -63,7 +63,7 @@ def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> 
     items = [_one_bit(parts, bucket, own, 8 * first, Tone.HIT)]
     if before >= 8 * first:
         items.append(_one_bit(parts, bucket - 1, before, 8 * first, Tone.KEY))
-    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: one one-bit per bucket"
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit per bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
@@ -111,7 +111,7 @@ def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> T
     rows = [_end_row(bucket, place.positions[1], place.lows[1], r, stop)]
     if bucket:
         rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
-    headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
+    headings = ("bucket", "its one-bit at", "zeros before (high)", "low", f"value ends: high × {1 << r} + low")
     return Table("4 · Ends of the values", headings, tuple(rows))
 
 
@@ -187,7 +187,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""Links between items, drawn only where both items are."""
+"""Links between items; each is drawn only if both of its items are drawn."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:

@@ -24,7 +24,7 @@ _STORE_BYTES = 4
 """Bytes of the value store drawn, unless the value is longer."""
 
 _BESIDE = 8
-"""Most neighbouring values drawn."""
+"""Maximum number of neighbouring values drawn."""
 
 
 class DisplacementSketch:
@@ -64,7 +64,7 @@ class DisplacementSketch:
         return store_figure(parts, hashed.bucket, place, first, data, self._beside(hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
-        """Return neighbouring values in bytes `[first, last)` of the value store; none for a large shard."""
+        """Return the neighbouring values in bytes `[first, last)` of the value store; empty for a large shard."""
         if not self._scene.hashing.few:
             return []
         try:

@@ -16,7 +16,7 @@ from shardcore.sources.base import read_pieces
 from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 
 MANY = 100
-"""More keys than this are looked up together, which reads the whole index."""
+"""Number of keys above which they are looked up together, which reads the whole index."""
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
@@ -26,7 +26,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     up before anything is planned.
     """
     if not keys:
-        raise UsageError("no keys: give the keys of objects")
+        raise UsageError("no keys given: name the objects to delete")
     rows: dict[int, str] = {}
     contents: list[FileChange] = []
     lengths: list[FileChange] = []
@@ -52,7 +52,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
 
 
 def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
-    """Return the content of an object; for length 0, all non-zero bytes up to the next object.
+    """Return the span of an object's content; for length 0, all non-zero bytes up to the next object.
 
     An interrupted deletion may have left a zero length and the content.
     """

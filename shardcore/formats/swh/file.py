@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
-from shardcore.formats.swh.displacement import slot_of_key, together
+from shardcore.formats.swh.displacement import distance_between, slot_of_key
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
 from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SlotTable, SwhGeometry, length_span, sections_of
 from shardcore.formats.swh.slots import SlotOrder, load_order, read_slots
@@ -30,16 +30,16 @@ from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.wrapped import KeptSource
 
 SAMPLE_SLOTS = 200
-"""Slots in which live keys are sought at once, to check the hash function."""
+"""Slots read at once to find live keys for the check of the hash function."""
 
 SAMPLE_KEYS = 16
-"""Live keys that are hashed at most to check it."""
+"""Maximum number of live keys hashed for that check."""
 
 FEW_KEYS = 2
-"""So few keys that do not hash to their slots may all be damaged."""
+"""Up to this many keys that do not hash to their slots may themselves be damaged."""
 
 CERTAIN = 10_000
-"""Keys that hash to their slots prove the function when chance would do the same less than once in so many shards."""
+"""The function counts as right if its matches would occur by chance in fewer than one of this many shards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Read the offsets of all slots, and lengths where deletions make them necessary."""
+        """Read the offsets of all slots, and lengths if deletions make them necessary."""
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
 
@@ -143,7 +143,7 @@ class SwhFile:
         return function.slots_of(keys)
 
     def check_function(self, source: Source) -> None:
-        """Compare a few live keys with their slots, once; set `misfit` where the hash function does not fit them."""
+        """Check once that a few live keys hash to their slots; set `misfit` if most do not."""
         if self.fits:
             return
         self.fits = True
@@ -154,19 +154,19 @@ class SwhFile:
             others += not same
             if agree and is_certain(agree, parts.slots):
                 return
-        # A few damaged keys are not the function's fault.
+        # A few mismatches may be damaged keys, not a damaged function.
         if agree + others > FEW_KEYS and others >= agree:
             self.misfit = self.misfit_of(others, agree + others)
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
         span = Span("", self.hash_parts().start, self.hash_parts().stop)
-        text = f"the hash function does not fit these keys: {missed} of {keys} do not hash to their slots"
+        text = f"the hash function does not match the keys: {missed} of {keys} do not hash to their slots"
         return FormatError(text, span=span)
 
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """Yield the content of an object in pieces; raise FormatError where the length before it differs."""
+        """Yield the content of an object in pieces; raise FormatError if the stored length differs from the index."""
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -207,7 +207,7 @@ class SwhFile:
         if self.fits or self._section is not None or not is_certain(1, parts.slots):
             return None
         best = min(self._companions, key=lambda one: abs(one.bucket - bucket), default=None)
-        if best is None or (apart := together(parts, best.bucket, bucket)) is None:
+        if best is None or (apart := distance_between(parts, best.bucket, bucket)) is None:
             return None
         return replace(best, apart=apart)
 
@@ -231,11 +231,11 @@ def is_certain(agree: int, slots: int) -> bool:
 
 
 def check_length(piece: bytes, content: Span) -> None:
-    """Compare the length field in `piece` with the size of the content by the index; FormatError where they differ."""
+    """Raise FormatError if the length field in `piece` differs from the size in the index."""
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
         raise FormatError(
-            f"the length of the object is {plural(size, 'byte')}; by the index it has {grouped_digits(content.size)}",
+            f"the object's length field is {plural(size, 'byte')}; the index gives {grouped_digits(content.size)}",
             span=place,
         )

@@ -32,11 +32,11 @@ SUFFIX = ".shard"
 """Usual suffix; also that of neuroglancer, so detection uses the magic."""
 
 LOOKED_AT = 4
-"""Most files that are read to detect a folder."""
+"""Maximum number of files read to detect a folder."""
 
 MOST_ASKED = 64
-"""Most files whose magic is read when a local folder is opened; of a remote one `LOOKED_AT`. Further files are chosen
-by their suffix."""
+"""Maximum number of files whose magic is read to open a local folder; for a remote one `LOOKED_AT`. Further files are
+recognised by their suffix."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
@@ -56,7 +56,7 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
     rest = [entry for entry in entries[most:] if PurePosixPath(entry.name).suffix in endings]
     members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
     if not members:
-        raise NotAShard(f"{folder.uri}: no file in it begins with SWHShard")
+        raise NotAShard(f"{folder.uri}: no file in this folder begins with SWHShard")
     return SwhDataSet(folder, members, context)
 
 
@@ -82,7 +82,7 @@ class SwhDataSet(DataSet):
             "Which shard",
             "A key does not give its shard, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",
-            why="Only a lookup shows whether a shard has a key; archives store elsewhere which shard has which key.",
+            why="Only a lookup shows whether a shard has a key; archives store elsewhere in which shard each key is.",
             candidates=names[:100],
         )
         return names

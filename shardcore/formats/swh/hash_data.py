@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import DisplacementLocation, bucket_place, single_displacement
+from shardcore.formats.swh.displacement import DisplacementLocation, displacement_location, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.slots import read_slots
 from shardcore.model.objects import State
@@ -19,11 +19,11 @@ from shardcore.shards.cache import Once
 I64 = NDArray[np.int64]
 
 HASHED_KEYS = 5000
-"""Most objects of a shard whose keys are all hashed, to draw the keys of a bucket."""
+"""Maximum number of objects in a shard whose keys are all hashed, to draw the keys of a bucket."""
 
 _MOST_SLOTS = 2 * HASHED_KEYS
 _FEW_SLOTS, _SOUGHT = 64, 4096
-"""Slots that are searched for a first key: first a few, then more."""
+"""Number of slots searched for a first key: at first, and then if none of them has a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class SwhHashing:
         rounds = chd.jenkins_rounds(key, parts.seed)
         bucket, first, step = chd.place_one(rounds[-1].mixed, parts.buckets, parts.slots)
         source = file.hash_source(file.source)
-        place = bucket_place(source, parts, bucket)
+        place = displacement_location(source, parts, bucket)
         displacement, span = single_displacement(source, parts, place)
         return Hashed(key, rounds, bucket, first, step, place, displacement, span)
 

@@ -95,7 +95,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
             raise FormatError(f"hash function: {message}", span=place(name))
 
     if values["algorithm"] != b"chd_ph\0":
-        raise BadMagic("no hash function `chd_ph` begins at hash_position", span=place("algorithm"))
+        raise BadMagic("the hash function at hash_position does not begin with `chd_ph`", span=place("algorithm"))
     if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
         raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
     check(
@@ -109,16 +109,16 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
         f"the state of the key hash has {plural(values['hash_state_length'], 'byte')}, not 12",
     )
     if values["hash_name"] != b"jenkins\0":
-        raise BadMagic("the key hash is not called `jenkins`, the only one that shards use", span=place("hash_name"))
+        raise BadMagic("hash_name is not `jenkins`, the only key hash that is supported", span=place("hash_name"))
     buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "it has no buckets; at least 1 is required")
+    check(buckets >= 1, "displacements_count", "displacements_count is 0; at least 1 is required")
     # Verification decodes all displacements, so their number is limited by the slots.
     check(
         buckets <= max(slots, 1),
         "displacements_count",
-        f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there cannot be more buckets than slots",
+        f"displacements_count is {buckets:,}; at most {slots:,} are possible, one bucket per slot",
     )
-    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; 1 to 31 are possible")
+    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; valid: 1 to 31")
     check(
         values["select_count"] == buckets,
         "select_count",
@@ -133,7 +133,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     check(
         values["select_length"] == sizes.select,
         "select_length",
-        f"the select block has {grouped_digits(sizes.select)} bytes; the field has {values['select_length']}",
+        f"select_length is {values['select_length']}; the select block has {plural(sizes.select, 'byte')}",
     )
     sequence = f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field has"
     check(values["sequence_length"] == sizes.sequence, "sequence_length", f"{sequence} {values['sequence_length']}")
@@ -146,7 +146,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
 
 def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
-    """Read the last 8 bytes of the section; raise FormatError where they contradict the first bytes."""
+    """Read the last 8 bytes of the section; raise FormatError if they contradict the first bytes."""
     at = parts.stop - HASH_TAIL.size
     values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
     if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):

@@ -11,7 +11,7 @@ from shardcore.shards.trace import Trace
 
 
 class KeyedScene:
-    """One key of a shard, hashed at the first drawing."""
+    """The key shown in a drawing of a shard; hashed when first drawn."""
 
     def __init__(self, hashing: Callable[[], SwhHashing], trace: Trace | None) -> None:
         self._opened = hashing
@@ -24,7 +24,7 @@ class KeyedScene:
 
     @property
     def displacement(self) -> int | None:
-        """The displacement of the key's bucket; None where it is unknown without a read."""
+        """Displacement of the key's bucket; None if it has not been read yet."""
         if self._trace is not None:
             values = [step.values["d"] for step in self._trace.steps if "d" in step.values]
             return int(values[-1]) if values else None

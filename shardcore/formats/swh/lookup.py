@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
+from shardcore.formats.swh.displacement import DisplacementLocation, displacement_locations, displacements
 from shardcore.formats.swh.file import SwhFile, check_length
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, length_span
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -38,7 +38,7 @@ MOST_SEARCHED = 100_000
 """Largest index, in slots, that is searched to explain why a key is not found."""
 
 LEAST_GUESS = 16384
-"""Bytes fetched with an object's length if the lookup already fetched more to learn the dialect of the hash."""
+"""Smaller `CONTENT_GUESS` of a lookup that also read a second key, to detect hashes of signed bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +231,10 @@ class SwhLookup:
 
     def _displacement(self, bucket: int, source: Source, recorder: LookupRecorder) -> tuple[int, int]:
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
-        # A key that reports the dialect comes along where it costs no request.
+        # A key that shows whether bytes are signed is read, too, if that costs no request.
         companion = self._file.companion(bucket)
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
-        places = bucket_places(hashes, parts, buckets)
+        places = displacement_locations(hashes, parts, buckets)
         place = places[0]
         recorder.step(
             f"Location of the displacement of bucket {bucket}",
@@ -268,7 +268,7 @@ class SwhLookup:
         return displacement, companion.apart if companion is not None else 0
 
     def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
-        """Return KeyAbsent, or FormatError where damage may be the reason; only loaded bytes are searched."""
+        """Return KeyAbsent, or FormatError if damage may be the reason; only loaded bytes are searched."""
         span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop

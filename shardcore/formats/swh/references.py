@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import bucket_place, single_displacement
+from shardcore.formats.swh.displacement import displacement_location, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import SLOT
 from shardcore.model.objects import State
@@ -30,9 +30,9 @@ def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
         parts, hashes = file.hash_parts(), file.hash_source(file.source)
         mixed = chd.jenkins_rounds(row["key"], parts.seed)[-1].mixed
         bucket, start, step = chd.place_one(mixed, parts.buckets, parts.slots)
-        displacement, place = single_displacement(hashes, parts, bucket_place(hashes, parts, bucket))
+        displacement, place = single_displacement(hashes, parts, displacement_location(hashes, parts, bucket))
     except FormatError:
-        return  # a damaged hash function leads nowhere; the tree and the findings say why
+        return  # no references from a damaged hash function; the tree and the findings report the damage
     if chd.slot_one(start, step, displacement, parts.slots) == slot:
-        why = f"The displacement of bucket {bucket} gives the key of slot {slot} its slot."
+        why = f"The displacement of bucket {bucket} determines the slot of this key, {slot}."
         into.add(Reference(place if place.size else parts.part("unary bits"), span, why))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 LAST_SLOTS = 200
-"""Slots before the hash function that are fetched with it: keys in them report the dialect of the hash."""
+"""Slots before the hash function that are fetched with it: their keys show whether the hash uses signed bytes."""
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 """Bytes of the hash function read at opening; sufficient for about 170,000 objects."""
@@ -153,7 +153,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
-    """Return the parts of the hash function, and check its last bytes where `window` has them."""
+    """Return the parts of the hash function, and check its last bytes if `window` contains them."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

@@ -40,11 +40,11 @@ def title_of(hashed: Hashed, tried: int, group: BucketKeys) -> str:
     if tried != hashed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
     lives = group.present and group.moves[0].fits
-    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, and is not there"
+    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, but is not stored there"
 
 
 def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, group: BucketKeys, *, few: bool) -> str:
-    limit = f" The other keys of the bucket are not drawn: they are hashed up to {HASHED_KEYS:,} objects."
+    limit = f" The other keys of the bucket are drawn only for shards of up to {HASHED_KEYS:,} objects."
     own = [move for move in group.moves if move.stored_slot >= 0]
     if tried != hashed.displacement:
         return _tried_caption(hashed.displacement, tried, own) + ("" if few else limit)
@@ -72,9 +72,9 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, group: BucketK
 
 def _tried_caption(stored: int, tried: int, own: Sequence[KeyMove]) -> str:
     if own and all(move.slot == move.stored_slot for move in own):
-        return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
+        return f"With d = {tried} each key is in its slot: the stored displacement {stored} is damaged."
     losers, keys = sum(not move.fits for move in own), plural(len(own), "key")
-    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also find slots"
+    result = f"{losers} of {keys} would get slots in use" if losers else f"all {keys} would also get free slots"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
     return f"With d = {tried}, {result}. {why}, and keeps that number: {stored}."
 
@@ -90,13 +90,13 @@ def _absent_caption(group: BucketKeys) -> str:
 
 
 KEYS_DRAWN = 5
-"""Most keys of a bucket drawn with their sums."""
+"""Maximum number of keys of a bucket drawn with their sums."""
 
 KEYS_DRAWN_UNFOLDED = 2
-"""The same with the rounds of the hash shown, because the number of items is limited."""
+"""Maximum while the rounds of the hash are drawn, too, because the number of items is limited."""
 
 _SLID = 1 << 24
-"""Largest displacement with a slider; writers stay below."""
+"""Largest displacement for which a slider is offered; writers use smaller ones."""
 
 
 class SlotPlacementSketch:
@@ -110,7 +110,7 @@ class SlotPlacementSketch:
     def controls(self) -> tuple[Control, ...]:
         mixing = Control(
             "mixing",
-            "Unfold the mixing",
+            "Show mixing rounds",
             ControlKind.SWITCH,
             False,
             doc="Shows the state of the hash after each round.",

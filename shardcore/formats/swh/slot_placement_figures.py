@@ -14,16 +14,16 @@ from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
 
 WHOLE_RING = 24
-"""Most slots drawn as a whole ring; of more, only those around the key's slot."""
+"""Maximum number of slots drawn as a whole ring; of a larger index only those around the key's slot are drawn."""
 
 SLOTS_AROUND = 9
 BUCKETS = 9
 JUMPS = 8
-"""Most jumps drawn one by one; of more, `FIRST_JUMPS`."""
+"""Maximum number of jumps drawn one by one; of longer paths only `FIRST_JUMPS`."""
 
 FIRST_JUMPS = 3
 MANY = "…"
-"""Prefix of the text of several jumps, whose arrow is dashed."""
+"""Prefix of the label for several jumps, which are drawn as one dashed arrow."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
@@ -36,10 +36,10 @@ class KeyMove:
         first: f, its first slot.
         step: h.
         slot: Its slot at the tried displacement.
-        stored_slot: Its slot in the index; -1 where it is not stored.
+        stored_slot: Its slot in the index; -1 if it is not stored.
         spans: Location of the key in the file.
         selected: It is the key of the drawing.
-        verdict: Text about whether it fits.
+        verdict: Text that states if it fits.
         fits: The slot is free for it.
     """
 
@@ -56,7 +56,7 @@ class KeyMove:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Key in a slot, or None; `moving` for a key of the bucket while another displacement is tried."""
+    """Key in a slot, or None; `moving` is True for keys of the bucket while another displacement is tried."""
 
     key: bytes | None
     moving: bool = False
@@ -108,7 +108,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
-    """Return the buckets around g, each with its displacement where known."""
+    """Return the buckets around g, each with its displacement if known."""
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
@@ -174,7 +174,7 @@ def _tone_of(moves: Sequence[KeyMove]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """Return the slots on the way of a key, each with the text of its jump, and False where jumps are left out."""
+    """Return the slots that a key visits, each with the label of its jump, and False if jumps are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]

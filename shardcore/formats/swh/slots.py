@@ -22,7 +22,7 @@ WINDOW = 1 << 22
 """Bytes of the index per read."""
 
 LENGTHS_AT_ONCE = 4096
-"""Most length fields read together."""
+"""Maximum number of length fields read together."""
 
 _OFFSETS_AT_ONCE = 1 << 20
 """Offsets compared at a time, to limit memory."""
@@ -36,9 +36,9 @@ class SlotOrder:
 
     Attributes:
         ranked: Offset of the length field shifted left by `bits`, plus the slot; ascending, shape `(live,)`.
-        bits: Bits of `ranked` for the slot; 0 where offsets are too large, and `apart` has the slots.
-        apart: The slots, where `bits` is 0.
-        lengths: Sizes of the contents in this order; None where objects are adjacent, so that offsets give the sizes.
+        bits: Bits of `ranked` for the slot; 0 if offsets are too large; then `apart` has the slots.
+        apart: The slots if `bits` is 0.
+        lengths: Sizes of the contents in this order; None if objects are adjacent, so that offsets give the sizes.
         geometry: Locations of the sections.
         empty_state: State of a slot without an object: unused or deleted.
     """
@@ -143,14 +143,14 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
     empty = geometry.slots - live
     deleted = geometry.declared - live
     # The older writer marks unused slots by offset 0, so other empty slots were deleted. Otherwise both look alike,
-    # and the counts decide only where all empty slots are of one kind.
+    # and the counts decide only if all empty slots are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(geometry.slots, geometry.slots)
     return SlotOrder(ranked, bits, slots, lengths, geometry, State.DELETED if all_deleted else State.UNUSED)
 
 
 def _touching(ranked: U64, bits: int, geometry: SwhGeometry) -> bool:
-    """Return True where nothing was deleted and the offsets allow that each object ends where the next begins."""
+    """Return True if nothing was deleted and the offsets allow objects without gaps between them."""
     if len(ranked) != geometry.declared or not len(ranked):
         return False
     starts = _offsets_in(ranked[:1], bits)
@@ -196,7 +196,7 @@ def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[A
 
 
 def read_lengths(source: Source, geometry: SwhGeometry, starts: I64) -> I64:
-    """Return the length fields at some offsets, limited to the objects section."""
+    """Return the length fields at `starts`, each limited to the end of the objects section."""
     places = starts.tolist()
     data = b"".join(source.read_many([(start, start + OBJECT.size) for start in places]))
     lengths = OBJECT.read(data, count=len(places))["size"]

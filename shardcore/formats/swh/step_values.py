@@ -10,13 +10,13 @@ MEANINGS: Meanings = MappingProxyType(
     {
         "version": Meaning("the version of the format"),
         "objects_count": Meaning("number of objects written", "objects"),
-        "slots": Meaning("slots of the index; a few more than objects, so that free ones are found quickly", "slots"),
-        "seed": Meaning("the number that the hash starts from"),
+        "slots": Meaning("slots of the index; a few more than objects, to build the hash function fast", "slots"),
+        "seed": Meaning("seed: initial value of the third state number"),
         "a": Meaning("the first number of the hash; it gives the bucket"),
         "b": Meaning("the second number of the hash; it gives the first slot"),
         "c": Meaning("the third number of the hash; it gives the step"),
         "n": Meaning("slots of the index", "slots"),
-        "B": Meaning("buckets: keys of one bucket are moved together", "buckets"),
+        "B": Meaning("number of buckets; the keys of a bucket share a displacement", "buckets"),
         "g": Meaning("the bucket of the key"),
         "f": Meaning("the first slot of the key"),
         "h": Meaning("slots per jump", "slots"),
@@ -28,12 +28,12 @@ MEANINGS: Meanings = MappingProxyType(
         "p0": Meaning("number of jumps of h", "jumps"),
         "p1": Meaning("number of further slots", "slots"),
         "slot": Meaning("the number of the slot"),
-        "position": Meaning("first byte of the slot in the file", "byte"),
+        "position": Meaning("offset of the slot in the file", "byte"),
         "stored": Meaning("the key in the slot"),
         "equal": Meaning("true if it matches the requested key"),
-        "offset": Meaning("first byte of the object; all ones for none", "byte"),
+        "offset": Meaning("offset of the object; all ones if there is none", "byte"),
         "length": Meaning("the size of the content", "bytes"),
-        "candidates": Meaning("the files that may contain the key"),
+        "candidates": Meaning("number of shards that may contain the key"),
     }
     | {f"w{number}": Meaning(f"bytes {4 * number} to {4 * number + 3} of the key") for number in range(8)}
     | {f"round {number} added": Meaning("a, b, c after words of the key were added") for number in (1, 2, 3)}

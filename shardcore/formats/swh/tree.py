@@ -99,7 +99,7 @@ class SwhTree:
         order = self._file.order
         if order is None:
             return _leaf(
-                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to see each"
+                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to list them"
             )
         # Large arrays, so they are built once.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))
@@ -227,7 +227,7 @@ class ObjectExtents(Extents):
         )
 
     def _parts(self, length: Span, content: Span) -> list[Node]:
-        """Return length and content of an object; the length as stored only where it is already loaded."""
+        """Return length and content of an object; the length as stored only if it is already loaded."""
         source, stored, error = self._file.source, content.size, ""
         if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
             piece = source.read(length.start, length.stop)

@@ -38,7 +38,7 @@ SMALL_OBJECT = 65536
 """Largest object that is written in one call with its length, at the cost of a copy."""
 
 MANY_OBJECTS = 1 << 15
-"""Most small objects joined into one write."""
+"""Maximum number of small objects joined into one write."""
 
 CONTENT_HASH = "swh.content-hash"
 """Finding code for a key that is not the sha256 of the content."""
@@ -53,7 +53,7 @@ class SwhWriter(Writer):
     Args:
         output: The output.
         seed: First seed for the hash function; equal objects and seed give equal bytes.
-        dedupe: Leave out an object with key and content of another.
+        dedupe: Drop objects that equal another one in key and content.
         progress: Called while the hash function is built.
     """
 
@@ -199,10 +199,10 @@ class SwhWriter(Writer):
 
     def _notes_of_objects(self) -> Iterator[str]:
         if self._left_out:
-            yield f"left out: {plural(self._left_out, 'object')} with the content of another"
-        # Where most keys differ, they are no sha256 by choice; verification treats them the same.
+            yield f"{plural(self._left_out, 'duplicate object')} left out"
+        # If most keys differ, they are not meant to be sha256; verification does the same.
         if 0 < self._mismatches <= len(self._offsets) // 2:
-            yield f"{plural(self._mismatches, 'object')} with another sha256 than the key: key or content changed"
+            yield f"{plural(self._mismatches, 'object')} whose sha256 is not the key: key or content changed"
 
     def _ending(self) -> Ending:
         self.notes = tuple(self._notes_of_objects())

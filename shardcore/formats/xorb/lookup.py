@@ -80,7 +80,7 @@ class XorbLookup:
 
         Raises:
             KeyAbsent: There is no such chunk.
-            FormatError: A damaged record hides whether there is.
+            FormatError: The chunk may be in a damaged record.
         """
         if key == XorbKey():
             return self._all(recorder)
@@ -144,7 +144,7 @@ class XorbLookup:
         length = block.size - INFO_LENGTH.size
         recorder.step(
             "Find the info block",
-            f"By the last {INFO_LENGTH.size} bytes the info block has {plural(length, 'byte')}: it starts at "
+            f"The last {INFO_LENGTH.size} bytes give its size, {plural(length, 'byte')}: the info block starts at "
             f"byte {block.start:#x}, where the chunk records end.",
             Span("", block.stop - INFO_LENGTH.size, block.stop),
             Span("", block.start, block.stop - INFO_LENGTH.size),
@@ -190,7 +190,7 @@ class XorbLookup:
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
-        """Raise the error of a chunk without a computed hash, or of the broken walk: either may hide the key."""
+        """Raise the error of a chunk that could not be hashed, or of an invalid record: the key may be in either."""
         for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
             self.file.check_chunk(source, number)
         self._check_end()

@@ -89,7 +89,7 @@ class Records:
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
-        """Return what is wrong with the header of a record, or an empty string."""
+        """Return the error in the header of a record; empty if it is valid."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
@@ -143,7 +143,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
-    """Return whether `rest` starts an info block; a prefix of `XETBLOB` counts if the bytes end there."""
+    """Return True if `rest` starts an info block, or is a prefix of `XETBLOB`."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 

@@ -61,12 +61,12 @@ def deleted_of(dialog: OpenAsDialog) -> FlagField:
         ("", ""),
         (" \n", ""),
         ('{"a": 1}', ""),
-        ('{"a": 1', "The specification is not JSON: it ends too early (column 8)"),
-        ('{\n "a" 1}', "The specification is not JSON: a colon is missing after a name (line 2, column 6)"),
+        ('{"a": 1', "The specification is not JSON: unexpected end of the text (column 8)"),
+        ('{\n "a" 1}', "The specification is not JSON: expected a colon after a name (line 2, column 6)"),
         ("[1]", "A specification must be"),
         ("7", "A specification must be"),
-        ("[" * 100_000, "The specification: nested more than 200 deep"),
-        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number of 5000 digits"),
+        ("[" * 100_000, "The specification: nested deeper than 200 levels"),
+        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number has 5000 digits"),
     ],
 )
 def test_json_is_judged_with_its_place(text: str, problem: str) -> None:

@@ -153,7 +153,7 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     assert run(["trace", small, KEY]) == 0
     text = capsys.readouterr().out
     assert text.count("    why: ") == 11
-    assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
+    assert "    computed (not stored); from 0x1390–0x1393 · 4 bytes\n" in text
     assert "    2: 0x210 · 1 byte\n" in text
     assert "    h = 5 slots    slots per jump\n" in text
     assert run(["trace", small, KEY, "--cold"]) == 0

@@ -17,12 +17,12 @@ A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256
 ABSENT = "00" * 31 + "aa"
 MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file (64 hex digits), or xorb:<hash> or chunk:<hash>"
 BLP_KEY = (
-    "a key of a bloscpack file is the number of a chunk, `@` and the number of an uncompressed byte, `[i,j]` for an "
+    "a key of a bloscpack file is a chunk number, `@` with the offset of an uncompressed byte, `[i,j]` for an "
     "element, or `all`"
 )
 Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 NUMBER = "an offset must be a number such as 4096 or 0x1000"
-KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
+KEY_TYPE = "to locate a neuroglancer key, pass either info or spec"
 
 PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\bTrue\b|Error\b|\bb'|\\\\")
 """What only a programmer of this program understands."""
@@ -48,7 +48,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "empty is empty", ["ls", "EMPTY"]),
     (3, "no format recognises the folder; give one of its files", ["ls", "NOTHING"]),
     (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
-    (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
+    (3, "no `info` of a data set in this folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     # --- damaged files ---
     (3, "is at 0x1379 and has at least 39 bytes; the file ends at 0x64 (0x50–0x57 · 8 bytes)", ["ls", "CUT"]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
@@ -57,8 +57,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "begins with SWHShard: it is swh, and spec is an option of neuroglancer", ["info", "SWH", "--spec", "{}"]),
     (2, "begins with DES2: it is des", ["ls", "DES", "--spec", "{}"]),
     (2, "is neither a sharding object nor an info", ["ls", "BARE", "--spec", "{}"]),
-    (2, "the specification given is not JSON: it ends too early (column 2)", ["ls", "BARE", "--spec", "{"]),
-    (2, "the specification given is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
+    (2, "the given specification is not JSON: unexpected end of the text (column 2)", ["ls", "BARE", "--spec", "{"]),
+    (2, "the given specification is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
     (4, "cannot open spec.json: No such file", ["ls", "BARE", "--spec", "spec.json"]),
     (2, "preshift_bits, minishard_bits, shard_bits missing", ["ls", "BARE", "--spec", '{"hash": "identity"}']),
     (2, "TEXT is a file, not a folder", ["info", "MDB", "--xorbs", "TEXT"]),
@@ -67,7 +67,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no such option: -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
     (1, f"not in this shard: {ABSENT}", ["get", "SWH", ABSENT]),
     (2, f"'12ab' {MDB_KEY}", ["get", "MDB", "12ab"]),
-    (2, f"{BLP_KEY}; not 'first'", ["get", "BLP", "first"]),
+    (2, f"invalid key 'first': {BLP_KEY}", ["get", "BLP", "first"]),
     (1, "there is no chunk 99999; the file has 3 chunks", ["get", "BLP", "99999"]),
     (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
     (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),
@@ -76,7 +76,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (1, "not in this data set: nobody, in none of the 12 files that may contain it", ["get", "STORE", "nobody"]),
     (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
     (1, "'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
-    (4, "(looked beside the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
+    (4, "(searched next to the shard); --xorbs DIR names the folder that contains them", ["get", "LONELY", "FILEHASH"]),
     # --- keys in a file ---
     (4, "cannot open NOTHING: Is a directory", ["get", "SWH", "--keys", "NOTHING"]),
     (4, "it is not UTF-8 text", ["get", "SWH", "--keys", "BINARY"]),
@@ -109,7 +109,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),
     # --- locate ---
     (2, "unknown option 'bits' for des; available: date, n_bits, zones", ["locate", "des", "5", "-O", "bits=8"]),
-    (2, "pass -O date=, the created_at of the object", ["locate", "des", "5"]),
+    (2, "pass -O date=CREATED_AT", ["locate", "des", "5"]),
     (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),
     (2, "swh does not route keys to shards (supported: des, neuroglancer", ["locate", "swh", A]),
     (2, KEY_TYPE, ["locate", "neuroglancer", "5", "-O", "spec={}", "-O", "info={}"]),

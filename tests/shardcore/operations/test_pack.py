@@ -227,7 +227,7 @@ def test_deduplicated(tmp_path: Path, large: bool) -> None:
     (tmp_path / "d").write_bytes(b"another")
     inputs = [tmp_path / name for name in ("a", "b", "c", "d")]
     done = pack("swh", tmp_path / "x", inputs, options={"dedupe": True}, report=tmp_path / "r.json")
-    assert done.notes == ("left out: 2 objects with the content of another",)
+    assert done.notes == ("2 duplicate objects left out",)
     pack("swh", tmp_path / "y", [inputs[0], inputs[3]])
     assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
     planned = pack("swh", tmp_path / "z", inputs, options={"dedupe": True}, plan=True)

@@ -64,7 +64,7 @@ WALKS = {
 
 
 def test_every_format_walks() -> None:
-    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows what the lookup arrives at."""
+    """Jumps, walks, halves, sums and curves have a stage each, and the last one shows the result of the lookup."""
     for place, (key, title, count) in WALKS.items():
         with shardcore.open(str(resources.resources() / "samples" / place)) as shard:
             step = next(step for step in shard.trace(key).steps if step.title == title)
@@ -78,7 +78,7 @@ def test_sections_one_by_one(data: Path) -> None:
         slides = section_slides(shard)
         assert [slide.title for slide in slides] == [section.name for section in shard.sections if section.size]
         assert [slide.spans[0].size for slide in slides] == [section.size for section in shard.sections if section.size]
-        assert slides[0].beats[0].text.startswith("Has the offsets of the sections")
+        assert slides[0].beats[0].text.startswith("Contains the offsets of the sections")
     with shardcore.open(str(resources.resources() / "samples" / "des" / "archive")) as archive:
         assert section_slides(archive)[0].title == "20260105_2A_0000.des"
 

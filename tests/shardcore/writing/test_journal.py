@@ -411,7 +411,7 @@ def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
     assert run(["tombstone", str(path), "keep", "--yes", "--audit", "--undo"]) == 0
     lines = [json.loads(line) for line in Path(f"{path}.audit.jsonl").read_text().splitlines()]
     found = [(one["verb"], one["keys"], one["sidecar"]) for one in lines]
-    assert found == [(verb, ["keep"], meta.name) for verb in ("tombstone", "lift tombstone")]
+    assert found == [(verb, ["keep"], meta.name) for verb in ("tombstone", "remove tombstone")]
     assert (lines[0]["who"], lines[0]["reason"]) == ("me", "GDPR")
 
 

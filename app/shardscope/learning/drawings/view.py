@@ -89,7 +89,7 @@ def spoken(picture: Picture, stop: Stop) -> str:
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
-    spans = ", ".join(map(span_words, item.spans)) or "computed, no bytes"
+    spans = ", ".join(map(span_words, item.spans)) or "computed (not stored)"
     return ", ".join(part.rstrip(".") for part in (item.text, item.doc, spans) if part)
 
 

@@ -78,7 +78,7 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
     panel = bytes_.drawings.panel
     view = panel.view
     qtbot.waitUntil(view.hasFocus)
-    qtbot.waitUntil(lambda: view.accessibleDescription() == "n_bits, The low bits, computed, no bytes")
+    qtbot.waitUntil(lambda: view.accessibleDescription() == "n_bits, The low bits, computed (not stored)")
     qtbot.keyClick(view, Qt.Key.Key_Tab)
     assert view.accessibleDescription() == "handle of n_bits, at 8: the arrow keys move it"
     for key, value in ((Qt.Key.Key_Left, 9), (Qt.Key.Key_Up, 10), (Qt.Key.Key_Right, 9)):

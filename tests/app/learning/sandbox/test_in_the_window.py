@@ -298,7 +298,7 @@ def test_what_is_intact_is_extracted_and_the_drawing_follows_the_bytes(own: Main
     until(lambda: drawn("Why the key e3b0… is in slot 1"))
     select(own, 5052, 5053)
     changed(own, lambda: own.sandbox_shell.sandbox.flip(0))
-    until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
+    until(lambda: drawn("The key e3b0… belongs in slot 3, but is not stored there"))
     assert (session.walk.trace.outcome, session.walk.step) == (DAMAGED, 2)
     assert session.selection.span == Span("", 5052, 5053)
     changed(own, own.sandbox_shell.actions.undo.trigger)

@@ -47,7 +47,7 @@ def test_bloscpack_and_des_tell_slack_and_dead_bytes() -> None:
     assert found["spare offsets"][0] is Use.SLACK
     assert found["trailing"][0] is Use.DEAD
     assert uses("bloscpack/array.blp")["reserved for metadata"][0] is Use.SLACK
-    assert uses("des/v2_gaps_reordered.des")["bytes of no entry"][0] is Use.DEAD
+    assert uses("des/v2_gaps_reordered.des")["unreferenced bytes"][0] is Use.DEAD
 
 
 def test_a_share_of_many_stretches() -> None:

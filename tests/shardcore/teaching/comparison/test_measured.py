@@ -161,7 +161,7 @@ def test_what_does_not_fit_says_why() -> None:
     assert cells(row)[1:] == ("—", "—", "—", row.error)
     twice = [ComparedObject("a", b"same"), ComparedObject("b", b"same"), ComparedObject("c", b"other")]
     row = measured("swh", twice)
-    assert row.notes == ("1 object with a content that is there already: stored once",)
+    assert row.notes == ("1 object with equal content: stored once",)
     assert row.content == 13
     assert len(cells(row)) == len(HEADINGS)
     assert overhead_text(replace(row, content=row.size * 2)).startswith("−")

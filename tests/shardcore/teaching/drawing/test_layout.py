@@ -74,7 +74,7 @@ def test_computed_and_states_seen_without_colour() -> None:
     boxes = [shape for shape in picture.shapes if isinstance(shape, Box) and shape.item >= 0]
     assert all(box.dashed is picture.items[box.item].computed for box in boxes)
     words = {text.text for text in texts_of(picture)}
-    assert {"what the lookup arrives at", "does not fit", "deleted", "computed, no bytes"} <= words
+    assert {"result of the lookup", "mismatch", "deleted", "computed (not stored)"} <= words
     assert {"… 1,010,117 more", "What if"} <= words
 
 
@@ -82,9 +82,9 @@ def test_legend_of_its_own() -> None:
     """A drawing in which a tone means something else says so, on the page and in lines of text."""
     drawing = replace(parking(), legend={Tone.HIT: "equal bytes", Tone.KEY: "a key of the bucket"})
     words = {text.text for text in texts_of(placed(drawing))}
-    assert {"equal bytes", "a key of the bucket", "does not fit"} <= words
-    assert "what the lookup arrives at" not in words
-    assert "* equal bytes   ! does not fit   x deleted   ~ computed, no bytes" in as_text(drawing)
+    assert {"equal bytes", "a key of the bucket", "mismatch"} <= words
+    assert "result of the lookup" not in words
+    assert "* equal bytes   ! mismatch   x deleted   ~ computed (not stored)" in as_text(drawing)
 
 
 def test_what_if_is_framed() -> None:

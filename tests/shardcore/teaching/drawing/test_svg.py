@@ -38,7 +38,7 @@ def test_told() -> None:
     assert "perfect hash" in (root.findtext(f"{SVG}desc") or "")
     tips = {title.text for title in root.iter(f"{SVG}title")}
     assert "4. A bucket. 0x67 · 1 byte" in tips
-    assert "77ab. computed, no bytes" in tips
+    assert "77ab. computed (not stored)" in tips
 
 
 def test_hatches_are_there() -> None:
