@@ -1,4 +1,4 @@
-"""HTML of results for notebooks.
+"""Results as HTML for notebooks.
 
 Plain elements with inline styles; no scripts, no external resources. Text from files is escaped and truncated.
 Nothing is fetched from another machine; the HTML names what is missing instead.

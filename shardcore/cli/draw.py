@@ -1,4 +1,4 @@
-"""The command that draws: of a file, or of one lookup, as text or SVG."""
+"""Command `draw`."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    """Return a clause about the journal: whether old bytes are kept, and how many edits can be undone."""
+    """Return the part of a message that states whether old bytes are kept, and how many edits can be undone."""
     from shardcore.writing.undo import undoable_edits
 
     journal, earlier = f"{edit.path.name}.undo", undoable_edits(edit.path)
@@ -278,9 +278,9 @@ class EditArguments:
     """Arguments of an edit.
 
     Attributes:
-        name: The verb.
-        keys: The objects; None for a verb without keys.
-        paths: Files of a verb that takes files.
+        name: Name of the command, such as `delete`.
+        keys: The objects; None for an edit without keys.
+        paths: Files of an edit that takes files.
         yes: Whether confirmation is skipped.
         audit: Entry for the audit log, or None.
     """

@@ -84,7 +84,7 @@ def ls(
     )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
-    from shardcore.shards.member_work import RowsAsked
+    from shardcore.shards.member_work import RowsRequest
 
     errors = 0
     with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
@@ -95,7 +95,7 @@ def ls(
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None
             shard.tasks = tasks
-            asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
+            asked = RowsRequest(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Rows of a large folder are printed while its files are opened.
         streamed = shard.source is None and shard.index_cost > SMALL_INDEX
@@ -199,7 +199,7 @@ def extract(
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest.
 
-    Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
+    Default: all objects. A Bloscpack file or a xorb becomes one file with the whole content, unless --kind is given.
 
     Examples:
         shardcore extract archive out
@@ -336,6 +336,6 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuse a range that begins after the end; a range that ends after it is cut."""
+    """Refuse a range that begins after the end of the object; a range that ends after it is shortened."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

@@ -275,7 +275,7 @@ def explain(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Explain one byte: the path from the file to the smallest field that has it.
+    """Explain one byte: the path from the file to the smallest field that contains it.
 
     Examples:
         shardcore explain small.shard 0x1a0
@@ -398,7 +398,7 @@ def verify(
 
 
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
-    """Verify a shard or data set; workers verify only what opens without damage."""
+    """Verify a shard or data set; a damaged file is verified in this process instead of by workers."""
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import member_report
 
@@ -439,7 +439,7 @@ def locate(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Compute the shard of a key from the routing rule alone.
+    """Compute which shard stores a key, from the routing rule alone, without reading files.
 
     Examples:
         shardcore locate des 2090 -O date=2026-01-05
@@ -477,7 +477,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
-    """Load the index unless it is large; damage in it is shown by the tree."""
+    """Load the index unless it is large; the tree then shows damage in the index."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
@@ -512,7 +512,7 @@ def _cut(text: str) -> str:
 
 
 def _decoded_fields(shard: Shard) -> dict[str, str]:
-    """Return the texts of the tree for numeric header fields: `2 crc32`, `never expires`."""
+    """Return the numeric header fields as text, as the tree shows them: `2 crc32`, `never expires`."""
     found: dict[str, str] = {}
     if shard.source is None:
         return found

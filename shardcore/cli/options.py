@@ -103,7 +103,7 @@ class Opening:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
-        """Open the URI of a command, which may be an address."""
+        """Open a local path or a remote address."""
         _warn_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
@@ -140,14 +140,14 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
-        """Open a shard; if it is damaged, its readable part with `Shard.damage` set, provided that it has objects.
+        """Open a shard, or the readable part of a damaged one; `Shard.damage` is then set.
 
         Args:
             uri: The file or folder.
             whole: Whether all bytes of the file are needed.
 
         Raises:
-            FormatError: No objects can be read.
+            FormatError: The file is damaged and no objects can be read.
         """
         try:
             with opening_whole(whole):
@@ -161,7 +161,7 @@ class Opening:
 
 
 def only(when: str, applies: object, **given: object) -> None:
-    """Refuse options without effect: `given` ones, unless `applies`. `when` is their condition: `with --svg`."""
+    """Raise UsageError if an option is `given` while `applies` is false; `when` completes the message: `with --svg`."""
     for name, value in given.items():
         if value and not applies:
             raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
@@ -190,7 +190,7 @@ def opening_flags() -> tuple[str, ...]:
 
 
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
-    """Return the given options; UsageError if the format lacks one. Switches for opening are ignored instead."""
+    """Return the options that were given; UsageError if the format lacks one, except for a switch for opening."""
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
@@ -221,7 +221,7 @@ SOURCE = "source_"
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the flags of the formats for one purpose: annotation and default, by name. `beside` are names in use."""
+    """Return annotation and default of the flags of the formats for one purpose. Names in `beside` are taken."""
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -304,7 +304,7 @@ _JOBS = Annotated[
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a command that edits a local file: those for opening formats with this edit."""
+    """Decorate a command that edits a local file: add the options for opening the formats that support the edit."""
     users = [one for one in all_formats() if command.__name__ in one.edits]
     return _with_flags(command, opening=True, remote=False, formats=users)
 
@@ -351,7 +351,7 @@ def _with_flags(
         jobs = given.pop("jobs", None)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _taped(target) as tape, allowing(given.pop("limit_work", None)):
+        with _logged_requests(target) as tape, allowing(given.pop("limit_work", None)):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
@@ -378,8 +378,8 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 
 @contextmanager
-def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Record the requests of the block; then, also after an error, print the notes and write the log to `target`."""
+def _logged_requests(target: str | None) -> Iterator[RequestLog | None]:
+    """Log the requests of the block; at its end, also after an error, print the notes and write the log to `target`."""
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -465,7 +465,7 @@ def whole_number(text: str) -> int | None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal, once an operation takes long."""
+    """Show a progress bar on a terminal if an operation takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return

@@ -40,7 +40,7 @@ def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
 
 
 def emit_line(text: str) -> None:
-    """Print one line; a broken pipe stops the printing, but not the work."""
+    """Print one line; if the pipe is broken, printing stops but the command continues."""
     _write_on(printable(text) + "\n")
 
 
@@ -66,7 +66,7 @@ def write_text_to(target: str | Path, text: str) -> None:
 
 
 def silence_output() -> None:
-    """Redirect pending output to nowhere, so that the interpreter does not fail when it flushes at exit."""
+    """Discard pending output, so that the interpreter does not fail when it flushes at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -139,7 +139,7 @@ WITHOUT_FLAG = {
 
 
 def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
-    """Return an error message with the advice for a remedy, if the command has its option."""
+    """Return an error message with the advice for a remedy, if the command has the option that the advice names."""
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -150,7 +150,7 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
 
 
 def stopped(error: SourceError, after: str) -> SourceError:
-    """Return an error of a source with the progress of the command in its message."""
+    """Return an error of a source whose message includes the progress of the command."""
     what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
     error.message = f"{what} after {after}: {error.message}"
     return error
@@ -204,7 +204,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
 
 
 class NodeCount:
-    """Countdown of the nodes that may still be printed; None for no limit."""
+    """Number of nodes that may still be printed; None for no limit."""
 
     def __init__(self, most: int | None) -> None:
         self.most = most
@@ -219,12 +219,12 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """Message where the remaining nodes are left out."""
+        """Message that replaces the nodes beyond the limit."""
         return f"only {self.most} nodes are printed; --nodes 0 prints all"
 
 
 def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
-    """Print a subtree as one line of JSON while its nodes are created."""
+    """Print a subtree as one line of JSON; each node is printed as soon as it is created."""
     count.take()
     _write_node(node, depth, count)
     sys.stdout.write("\n")
@@ -242,7 +242,7 @@ def _write_node(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
-    """Return the children of a node that may still be printed, up to damage, and why there are no more."""
+    """Return the children that may still be printed, and a message if further ones are damaged or beyond the limit."""
     children: list[Node] = []
     if count.left == 0:
         # Count without creating nodes, which are created by the hundred.

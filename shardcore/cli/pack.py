@@ -277,7 +277,7 @@ def print_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
-    """Return the options of `-O` and the flags with the same meaning: `--spec` is `-O spec=`."""
+    """Return the options of `-O`, merged with the flags of the same meaning: `--spec` is `-O spec=`."""
     from shardcore.shards.registry import format_of
     from shardcore.sources.location import text_at
     from shardcore.sources.remote.address import is_address
@@ -296,7 +296,7 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
-    """Upload the result unless it has errors, and print it; return the exit code."""
+    """Upload the result unless it has errors, print it, and return the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return print_packed(done, target.path, as_json=as_json, named=target.named)

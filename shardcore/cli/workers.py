@@ -82,10 +82,10 @@ class WorkerOptions:
         return int(count) if count else usual_processes()
 
     def check_target(self, out: str, *, shared: bool) -> None:
-        """Refuse a local folder that other machines do not see.
+        """Refuse a local folder as the target of workers on other machines.
 
         Raises:
-            UsageError: It is one.
+            UsageError: The target is such a folder, and `--shared` is not given.
         """
         only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
         if self.cluster is not None and self.processes is None and not shared and not is_address(out):
@@ -94,11 +94,11 @@ class WorkerOptions:
 
     @contextmanager
     def pool(self) -> Iterator[TaskPool | None]:
-        """Start or connect to the workers; yields None if there are none.
+        """Start or connect to the workers; yield None if none were requested.
 
         Raises:
             UsageError: The options do not fit together, or Dask is not installed.
-            SourceError: The scheduler does not answer.
+            SourceError: The scheduler does not respond.
         """
         if self.cluster is None:
             only("with --cluster", False, state=self.state, send_keys=self.send_keys)

@@ -1,7 +1,7 @@
 """Limits on the work of one operation: bytes read, decompressed and checked, and items created. Time is not limited.
 
-The budget is a context variable that every read, decompression and table charges. The limits grow with the bytes that
-the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
+The budget is a context variable: every read, decompression and table counts against it. The limits grow with the bytes
+that the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Charged(Protocol):
 
     @property
     def stored(self) -> int:
-        """Bytes on disk, without holes."""
+        """Bytes on disk, without the holes of a sparse file."""
 
 
 class OverBudget(BaseException):
-    """A limit is exceeded. A `BaseException`, so that handlers of damaged objects do not catch it; see `budgeted`."""
+    """A limit is exceeded. Not an `Exception`, so that handlers of damaged objects do not catch it; see `budgeted`."""
 
     def __init__(self, budget: Budget, what: str) -> None:
         super().__init__(what)
@@ -72,11 +72,11 @@ class Budget:
 
     Args:
         taking: Whether the operation writes or returns contents; then only single allocations are limited.
-        allowed: Bytes that the caller allows, for each counter, where that is more than the floor; also rows.
+        allowed: Limit set by the caller, in bytes per counter (also in rows); used if higher than the default.
 
     Attributes:
         stored: Bytes really stored by the files read so far.
-        name: Name of the first of them.
+        name: Name of the first file.
     """
 
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
@@ -120,13 +120,13 @@ class Budget:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
-        """Raise `OverBudget` if one allocation is far larger than what is stored; allocations are not summed."""
+        """Raise `OverBudget` if one allocation is far larger than the stored bytes; allocations are not summed."""
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
     def left(self) -> int:
-        """Bytes that `verify` or `salvage` may still check; negative when used up."""
+        """Number of bytes that `verify` or `salvage` may still check; negative if the limit is exceeded."""
         return self.most - self.checked
 
     def _end(self, what: str) -> None:
@@ -146,7 +146,7 @@ def budget() -> Budget | None:
 def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> Iterator[Budget]:
     """Run an operation within a budget: raise `LimitExceeded` beyond it, and `ShardError` for errors in `UNFORESEEN`.
 
-    An operation inside another shares its budget. Exception: one that returns no contents, inside one that does.
+    A nested operation shares the budget, unless it returns no contents and the outer one does (`taking`).
     Without `unread`, unforeseen errors pass unchanged if nothing was read.
     """
     outer = _current.get()
@@ -196,7 +196,7 @@ def allowing(limit: int | None) -> Iterator[None]:
 
 
 def raised(limit: int) -> int:
-    """Return a limit, or what the caller of the current operation allows if that is more."""
+    """Return `limit`, or the limit set by the caller of the current operation (`allowing`) if that is higher."""
     return max(limit, current.allowed) if (current := _current.get()) is not None else limit
 
 

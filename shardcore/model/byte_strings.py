@@ -1,4 +1,4 @@
-"""Byte strings of any lengths in one array: keys and contents, hashed and compared in bulk."""
+"""Byte strings of different lengths in one array: keys and contents, hashed and compared in bulk."""
 
 from __future__ import annotations
 

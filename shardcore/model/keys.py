@@ -18,7 +18,7 @@ Key = str | bytes | bytearray | memoryview | SupportsIndex
 
 
 def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
-    """Return `values`; raise `UsageError` for a single text or path, whose letters would be taken for values."""
+    """Return `values`; UsageError for a single text or path, whose letters would be used as the values."""
     if isinstance(values, (str, bytes, bytearray, PurePath)):
         raise UsageError(
             f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
@@ -28,7 +28,7 @@ def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
-    """Conversions between the text form of keys and the stored form; `of_bytes` is None if keys are never bytes."""
+    """Conversions between keys as text and keys as stored; `of_bytes` is None if the format has no keys of bytes."""
 
     of_bytes: Callable[[bytes], str] | None = None
     numbers: bool = False

@@ -32,7 +32,7 @@ MOST_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class RowsAsked:
+class RowsRequest:
     """Request for rows of a shard.
 
     Attributes:
@@ -77,7 +77,7 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
-    """Requested rows of a shard; `columns` is empty and `more` is set if there are more than `RowsAsked.most`."""
+    """Requested rows of a shard; `columns` is empty and `more` is set if there are more than `RowsRequest.most`."""
 
     kinds: tuple[str, ...]
     columns: ObjectColumns
@@ -111,12 +111,12 @@ def member_settings(shard: Shard, name: str, progress: Progress) -> dict[str, An
         return dict(member.settings)
 
 
-def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -> RowsFound:
+def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsRequest) -> RowsFound:
     with shard.borrowed(name, keep=asked.keep) as member:
         return rows_of(member, asked)
 
 
-def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
+def rows_of(member: Shard, asked: RowsRequest) -> RowsFound:
     member.load_index()
     objects = member.objects
     if len(objects) > asked.most:
@@ -136,7 +136,7 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
     return found
 
 
-def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
+def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsRequest) -> Any:
     objects = member.objects
     keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:
@@ -155,7 +155,7 @@ def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
         yield ObjectRow(None, str(ref)) if isinstance(ref, ShardError) else ObjectRow(ref)
 
 
-def with_digest(member: Shard, row: ObjectRow, asked: RowsAsked) -> ObjectRow:
+def with_digest(member: Shard, row: ObjectRow, asked: RowsRequest) -> ObjectRow:
     if row.ref is None or row.ref.state in asked.bare or row.ref.error:
         return row
     return ObjectRow(row.ref, digested=digest_of(member, row.ref))

@@ -149,7 +149,7 @@ class TaskPool:
         `own` are more arguments per shard. `only` returns a result for own arguments that need no work, else None.
         """
         self._check_sendable(work, given)
-        asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
+        asked = _ShardCalls(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
         known |= {number: found for number, one in enumerate(own) if (found := only(one)) is not None}
         place, lost = 0, 0
@@ -192,7 +192,7 @@ class TaskPool:
             yield batch
 
 
-class _Asked(Generic[R]):
+class _ShardCalls(Generic[R]):
     """Work on shards as calls of an executor; `tickets` is empty if it runs in this process."""
 
     def __init__(

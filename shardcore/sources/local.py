@@ -23,7 +23,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
-from shardcore.system import is_link_entry, is_link_status, leads_elsewhere, listed_name, open_file, read_at
+from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
 """Extents examined of a sparse file; beyond, the allocated blocks count."""
@@ -257,7 +257,7 @@ class LocalFolder(Folder):
         # Check every part for links; below a missing part there is nothing.
         step = str(self.path)
         for part in name.split("/"):
-            if leads_elsewhere(part):
+            if is_special_name(part):
                 raise SourceError(f"refused to open {short(name)}: on this system that is not a valid file name")
             step = f"{step}/{part}"
             try:

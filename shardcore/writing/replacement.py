@@ -21,7 +21,7 @@ from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
-from shardcore.system import is_link, is_own, leads_elsewhere, open_file, replace_file, sync_file
+from shardcore.system import is_link, is_own, is_special_name, open_file, replace_file, sync_file
 from shardcore.writing.temporary import is_replaceable, sync_folders
 from shardcore.writing.temporary_names import in_use, is_left, remove_tree, replacing_path
 
@@ -139,7 +139,7 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
     if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
         raise FormatError(f"{place / LIST} does not list files")
     files, remove = ([check_name(name) for name in one or ()] for one in lists)
-    if odd := next((name for name in (*files, *remove) if any(map(leads_elsewhere, name.split("/")))), None):
+    if odd := next((name for name in (*files, *remove) if any(map(is_special_name, name.split("/")))), None):
         raise FormatError(f"{place / LIST} lists {short(odd)}, which is not a valid file name on this system")
     return files, remove
 

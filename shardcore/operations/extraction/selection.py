@@ -28,7 +28,7 @@ from shardcore.operations.extraction.files import EachPlanned, Extracted, extrac
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, member_rows, object_rows, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsRequest, member_rows, object_rows, wanted_rows
 from shardcore.shards.shard import Shard
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class _MemberRefs:
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
         here = shard.tasks is None
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
+        self._asked = RowsRequest(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         # Objects are still fetched and written after they were yielded.

@@ -22,7 +22,7 @@ from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Unreadable
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import RowsAsked, rows_of
+from shardcore.shards.member_work import RowsRequest, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import is_address, parse_address
@@ -53,7 +53,7 @@ class MemberPlan:
 
 
 def member_plan(
-    shard: DataSet, name: str, progress: Progress, asked: RowsAsked, options: ExtractOptions, match: str | None
+    shard: DataSet, name: str, progress: Progress, asked: RowsRequest, options: ExtractOptions, match: str | None
 ) -> MemberPlan:
     with shard.borrowed(name) as member:
         found = rows_of(member, asked)
@@ -152,7 +152,7 @@ def _plans(
     tasks: TaskPool, shard: DataSet, match: str | None, kind: str | None, options: ExtractOptions
 ) -> tuple[list[MemberPlan], dict[str, ShardError]]:
     hidden = tuple(state for state in State if state not in options.states)
-    asked = RowsAsked(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
+    asked = RowsRequest(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
     plans, failed, kinds = list[MemberPlan](), dict[str, ShardError](), dict[str, None]()
     with closing(tasks.each(shard, member_plan, (asked, options, match))) as found:
         for member, plan in zip(shard.members, found, strict=True):

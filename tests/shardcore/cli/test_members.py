@@ -46,8 +46,8 @@ def test_rows_come_member_by_member(
     assert [line["key"] for line in _lines(capsys)] == wanted[3:8]
     assert run([*base[:-1], "--kind", "nothing"]) == 2
     assert "no objects of kind 'nothing' here, only object" in capsys.readouterr().err
-    asked = rows.RowsAsked
-    monkeypatch.setattr("shardcore.shards.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
+    asked = rows.RowsRequest
+    monkeypatch.setattr("shardcore.shards.member_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1
