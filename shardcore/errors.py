@@ -26,10 +26,10 @@ class Remedy(Enum):
     DELETED = "open with deleted=True to read it"
     XORBS = "name the folder that contains them (xorbs=)"
     SPEC = "give the specification (spec=), or one of the files"
-    LIMIT = "a higher limit allows it"
-    WORK = "shardcore.allowing(…) allows more"
+    LIMIT = "raise the limit"
+    WORK = "raise the limit with shardcore.allowing(…)"
     REPLACE = "pass force=True to replace it"
-    HARD_LINKS = "pass hard_links=True to edit it under all its names, or copy it"
+    HARD_LINKS = "pass hard_links=True to edit it under all its names, or edit a copy"
     JOURNAL = "check its origin, then pass trust=True to use it"
     FINISH = "write to it again with force=True to finish that first"
     KEYS = "choose another key rule (keys=)"
@@ -38,19 +38,19 @@ class Remedy(Enum):
     SKIP = "pass skip_unreadable=True to skip it"
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
-    RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
-    PAYER = "ask its owner for the right to read it; where readers pay, RemoteOptions(requester_pays=True)"
+    RIGHTS = "ask its owner for read access, or try another profile or anonymous=True"
+    PAYER = "ask its owner for read access; if readers pay, set RemoteOptions(requester_pays=True)"
     LOGIN = "give a login: in the address (https://user:password@host/…), in headers.toml, or in HF_TOKEN for hf://"
     OTHER_LOGIN = "check the user and password, the token or the keys"
     WRITE_PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may write it"
-    WRITE_RIGHTS = "ask its owner for the right to write it, or try another profile"
+    WRITE_RIGHTS = "ask its owner for write access, or try another profile"
     UNCONDITIONAL = "pass force=True to overwrite it unconditionally"
     RENEW = "renew the credentials, then open it again"
     CLOCK = "set the clock of this machine"
     REGION = "name the region (RemoteOptions(region=…))"
-    LIMIT_FETCH = "a higher limit_fetch allows it"
-    LIMIT_REQUESTS = "a higher limit_requests allows it"
-    COPY = "copy it here first"
+    LIMIT_FETCH = "raise limit_fetch"
+    LIMIT_REQUESTS = "raise limit_requests"
+    COPY = "copy it to this machine first"
     REOPEN = "open it again"
     AGAIN = "try again later"
     TRUST = "set SSL_CERT_FILE or AWS_CA_BUNDLE to the certificates to trust"
@@ -125,8 +125,8 @@ class StoreUntrusted(UsageError):
         remedy: Remedy | None = None,
     ) -> None:
         self.file, self.stores, self.who = file, stores, who
-        what = "a store; no request was sent to" if who else "a folder elsewhere; nothing was opened in"
-        text = message or f"{file} names {what} {self._listed}"
+        what = "a store; no request was sent to" if who else "a folder elsewhere, which was not opened:"
+        text = message or f"{file} refers to {what} {self._listed}"
         super().__init__(text, span=span, remedy=remedy)
 
     @property
@@ -170,7 +170,7 @@ class LayerUnchosen(UsageError):
         remedy: Remedy | None = None,
     ) -> None:
         self.layers = layers
-        text = message or f"this link of Neuroglancer has {len(layers)} precomputed layers; open one of them"
+        text = message or f"this Neuroglancer link has {len(layers)} precomputed layers; open one of them"
         super().__init__(text, span=span, remedy=remedy)
 
 

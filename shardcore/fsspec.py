@@ -293,7 +293,7 @@ class ShardFileSystem(AbstractFileSystem):
     def _where(self) -> str | Source:
         protocol, where = self._target_protocol, self._fo
         if not where:
-            raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
+            raise UsageError("no shard given: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
         if protocol in _ADDRESSES:
             return where if is_address(where) else _ADDRESSES[protocol] + where
         if protocol in (*_LOCAL, *_HTTP):
@@ -415,7 +415,7 @@ class ShardFileSystem(AbstractFileSystem):
         first = starts if isinstance(starts, Sequence) else [starts] * len(paths)
         last = ends if isinstance(ends, Sequence) else [ends] * len(paths)
         if not len(paths) == len(first) == len(last):
-            raise ValueError("one start and one end are needed per path")
+            raise ValueError("give one start and one end per path")
         groups: dict[str, list[int]] = {}
         for number, path in enumerate(paths):
             groups.setdefault(self._strip_protocol(path), []).append(number)

@@ -184,7 +184,7 @@ class _ReadOnlyStore(Store):
 
     def __reduce__(self) -> Any:
         if isinstance(self._where, Shard):
-            raise UsageError("a store of an opened shard stays in its process: give the store a path or an address")
+            raise UsageError("a store of an opened shard works only in its process: give it a path or an address")
         return _reopened, (type(self), self._where, self._chosen, self._options)
 
     @property
@@ -465,13 +465,13 @@ def _plain(scale: str) -> str:
 def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
     grid = shard.chunk_grid()
     if grid is None:
-        raise UsageError(f"{shard.format}: its objects are not chunks of one array")
+        raise UsageError(f"{shard.format}: its objects do not form one array")
     if _plain(scale) in ("", _plain(grid.name)):
         return grid
     name = next((one.name for one in grid.scales if _plain(one.name) == _plain(scale)), None)
     found = shard.chunk_grid(name) if name is not None else None
     if found is None:
-        there = ", ".join(_plain(one.name) for one in grid.scales) or "one array only"
+        there = ", ".join(_plain(one.name) for one in grid.scales) or "only one array"
         raise UsageError(f"unknown scale {short(scale)}; available: {there}")
     return found
 

@@ -28,7 +28,7 @@ _COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="The first shard.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", help="The second shard.", show_default=False)],
-    content: Annotated[bool, typer.Option("--content", help="Remote: compare contents, not only sizes.")] = False,
+    content: Annotated[bool, typer.Option("--content", help="Compare remote contents, not only sizes.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:

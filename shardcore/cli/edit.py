@@ -36,8 +36,8 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"
     if earlier is None:
-        return f"the old bytes are kept in {journal}, which now has those of another file; they are removed"
-    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
+        return f"the old bytes are kept in {journal}, replacing those of another file"
+    first = f"; {plural(earlier, 'earlier edit')} can also be undone" if earlier else ""
     return f"the old bytes are kept in {journal}{first}"
 
 
@@ -332,7 +332,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
         warn(f"{uri}: {done.what}; nothing was changed")
         return 0
     if done.finished is not None:
-        warn(f"{uri}: an edit that was interrupted was finished first")
+        warn(f"{uri}: an interrupted edit was completed first")
     return print_edited(uri, done, as_json=as_json)
 
 
@@ -340,7 +340,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):
-        _ask(f"{edit.path}: finish the edit that was interrupted: {edit.what}. Proceed?", yes=given.yes)
+        _ask(f"{edit.path}: complete the interrupted edit: {edit.what}. Proceed?", yes=given.yes)
         return True
     if given.dry_run and edit.new_size == edit.old_size and not edit.changes:
         warn(f"{edit.path}: {edit.what}; nothing was changed")

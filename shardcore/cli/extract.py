@@ -51,13 +51,13 @@ def ls(
     uri: Uri,
     digest: Annotated[
         str | None,
-        typer.Option(metavar="sha256", help="Also the sha256 of the content.", autocompletion=one_of("sha256")),
+        typer.Option(metavar="sha256", help="Print the sha256 of each content.", autocompletion=one_of("sha256")),
     ] = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="List at most N objects.", min=0)] = None,
     skip: Annotated[int, typer.Option(metavar="N", help="Skip the first N objects.", min=0)] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="Also unused, deleted and tombstoned rows.")] = False,
-    human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include unused, deleted and tombstoned rows.")] = False,
+    human: Annotated[bool, typer.Option("--human", help="Print sizes in KiB, MiB and GiB.")] = False,
     cluster: Cluster = None,
     state: State = None,
     send_keys: SendKeys = False,
@@ -123,7 +123,7 @@ def get(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")] = None,
     bytes_wanted: Annotated[
-        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of it.")
+        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes.")
     ] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
@@ -172,7 +172,7 @@ def extract(
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     folders: Annotated[
-        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or file names in DIR.")
+        bool, typer.Option("--folders/--flat", help="Extract keys with / to sub-folders, or all into DIR.")
     ] = False,
     conflict: Annotated[
         str | None,

@@ -201,7 +201,7 @@ ENDS_AT_SECTION = 2
 def info(
     uri: Uri,
     json: Json = False,
-    count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Load the index to count the objects.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """Print format, sections and header fields.
@@ -242,7 +242,7 @@ def tree(
     uri: Uri,
     depth: Annotated[int, typer.Option(metavar="N", help="Print N levels below the file.", min=0)] = 2,
     json: Json = False,
-    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="Source: decoded bytes or another file.")] = "",
     nodes: Annotated[int, typer.Option(metavar="N", help="Print at most N nodes; 0: all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
@@ -270,7 +270,7 @@ def tree(
 def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
-    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="Source: decoded bytes or another file.")] = "",
     leads: Annotated[bool, typer.Option("--references", "--leads", help="Also list what refers to this byte.")] = False,
     json: Json = False,
     how: Opening = USUAL,
@@ -432,7 +432,7 @@ def locate(
         typer.Option(
             "-O",
             metavar="NAME=VALUE",
-            help="An option of the routing; -O help lists them.",
+            help="An option of the format; -O help lists them.",
             rich_help_panel=FORMATS_PANEL,
         ),
     ] = None,

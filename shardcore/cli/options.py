@@ -60,9 +60,9 @@ Keys = Annotated[
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option("--keys", metavar="FILE|-", help="More keys, one per line: as they are, or as JSON strings."),
+    typer.Option("--keys", metavar="FILE|-", help="File with keys, one per line, as plain text or JSON strings."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs; its format is stable.")]
 
 
 def size_from(text: str) -> int:
@@ -78,7 +78,7 @@ Limit = Annotated[
     typer.Option(
         "--limit-bytes",
         metavar="N",
-        help="Refuse decoded objects over N bytes (1K, 1M); 0: none.",
+        help="Refuse decoded objects over N bytes (1K, 1M); 0: no limit.",
         parser=size_from,
     ),
 ]
@@ -257,10 +257,10 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
     "region": _remote("Region of the bucket.", "NAME", "--region"),
     "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
     "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
-    "requester_pays": _remote("You are billed for requests and transfer.", None, "--requester-pays"),
+    "requester_pays": _remote("You pay for requests and transfer (requester pays).", None, "--requester-pays"),
     "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
     "addressing": _remote(
-        "Bucket in the path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
+        "Put the bucket in path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
     "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
     "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
@@ -282,7 +282,7 @@ _OPTION = Annotated[
     typer.Option(
         "-O",
         metavar="NAME=VALUE",
-        help="Another option of the format for opening, such as n_bits=8.",
+        help="Any other option for opening, such as n_bits=8.",
         rich_help_panel=FORMATS_PANEL,
     ),
 ]
@@ -299,7 +299,7 @@ _WORK = Annotated[
 
 _JOBS = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Process N members or objects in parallel."),
+    typer.Option("--jobs", metavar="N", min=1, help="Process N shards or objects in parallel."),
 ]
 
 

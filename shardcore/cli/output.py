@@ -90,22 +90,22 @@ FLAGS = {
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",
-    Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
+    Remedy.HARD_LINKS: "--hard-links edits it under all its names; or edit a copy",
     Remedy.JOURNAL: "--trust uses it (for a copy or a restored backup): check first where it comes from",
-    Remedy.FINISH: "shardcore pack FORMAT OUT --force finishes it, without inputs or before it packs them",
-    Remedy.KEYS: "--key sha256, number or name creates others",
-    Remedy.DEDUPE: "keys are unique in a shard: --dedupe keeps one of equal objects",
-    Remedy.NAMES: "--manifest gives other keys, --skip-unreadable leaves out such files",
-    Remedy.SKIP: "--skip-unreadable leaves it out",
+    Remedy.FINISH: "shardcore pack FORMAT OUT --force completes it, with or without inputs",
+    Remedy.KEYS: "choose another rule: --key sha256, number or name",
+    Remedy.DEDUPE: "keys must be unique: --dedupe keeps one of equal objects",
+    Remedy.NAMES: "give other keys with --manifest, or skip such files with --skip-unreadable",
+    Remedy.SKIP: "--skip-unreadable skips it",
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
-    Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
-    Remedy.PAYER: "ask its owner for the right to read it, or try another --profile, --no-sign-request, "
-    "or --requester-pays where readers pay",
+    Remedy.RIGHTS: "ask its owner for read access, or try another --profile or --no-sign-request",
+    Remedy.PAYER: "ask its owner for read access, or try another --profile, --no-sign-request, "
+    "or --requester-pays if readers pay",
     Remedy.WRITE_PROFILE: "the request was not signed: --profile NAME names credentials that may write it",
-    Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
+    Remedy.WRITE_RIGHTS: "ask its owner for write access, or try another --profile",
     Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces existing objects",
-    Remedy.REGION: "--region NAME names the region",
+    Remedy.REGION: "name the region with --region",
     Remedy.STORE: "--yes opens it; --zones FILE opens the stores and folders of a zones file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
@@ -130,10 +130,10 @@ FLAGS = {
 
 
 WITHOUT_FLAG = {
-    Remedy.LIMIT: "get and extract read it with a higher --limit-bytes",
-    Remedy.WORK: "verify, ls and other commands read it with a higher --limit-work",
+    Remedy.LIMIT: "raise --limit-bytes of get or extract",
+    Remedy.WORK: "raise --limit-work of verify, ls and similar commands",
     Remedy.REPLACE: "give another name, or remove it first",
-    Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
+    Remedy.DEDUPE: "choose different keys with --key number or name, if the format allows them",
 }
 """Advice per remedy for commands without those options."""
 

@@ -72,7 +72,7 @@ Options = Annotated[
     ),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written without writing it.")]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read contents back, only the index.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Verify only the index of the result, not the contents.")]
 
 
 @writes
@@ -88,7 +88,7 @@ def pack(
     ] = None,
     manifest: Annotated[
         str | None,
-        typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
+        typer.Option("--manifest", metavar="FILE|-", help="Keys of the files: JSON Lines, or the manifest of extract."),
     ] = None,
     option: Options = None,
     skip_unreadable: Annotated[
@@ -324,7 +324,7 @@ def print_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str 
         warn(message)
     _print_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
-        warn(f"{path} was removed: the new data set does not have it")
+        warn(f"{path} was removed: it is not part of the new data set")
     return _print_report(done.report) or int(bool(done.skipped or unchecked))
 
 

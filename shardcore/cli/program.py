@@ -264,7 +264,7 @@ app = typer.Typer(
     name="shardcore",
     cls=Commands,
     help="Inspect shard files: contents, offsets, lookups and errors.",
-    epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
+    epilog="Exit codes: 0 success; 1 key not found, errors found; 2 usage; 3 not a shard, damaged; 4 file or network.",
     **_SETTINGS,
 )
 

@@ -27,7 +27,7 @@ def recover(
         Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
+        bool, typer.Option("--plan", help="Report without writing anything; DIR is not needed.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Also extract bytes that belong to no object (des).")] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,

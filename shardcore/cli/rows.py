@@ -20,8 +20,8 @@ from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import (
     ObjectRow,
-    RowsRequest,
     RowsFound,
+    RowsRequest,
     member_rows,
     object_rows,
     wanted_rows,

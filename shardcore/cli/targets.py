@@ -105,7 +105,7 @@ def _warn_of_unfinished(upload: Upload, address: Address) -> None:
         return
     if left:
         what = plural(len(left), "unfinished upload") + (" or more" if len(left) == FEW else "")
-        warn(f"{what} at {address.shown}: abort them with the tools of the store, their parts are billed")
+        warn(f"{what} at {address.shown}: abort them with the tools of the store, because their parts are billed")
 
 
 @contextmanager

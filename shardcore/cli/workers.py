@@ -34,7 +34,7 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Save the result of each shard; a later run continues from it.",
+        help="Save the results of finished shards; a later run resumes.",
         rich_help_panel=WORKERS_PANEL,
         dir_okay=False,
     ),
@@ -43,7 +43,7 @@ SharedFolder = Annotated[
     bool,
     typer.Option(
         "--shared",
-        help="With --cluster ADDRESS: the workers see DIR under the same path.",
+        help="With --cluster ADDRESS: the workers have DIR under the same path.",
         rich_help_panel=WORKERS_PANEL,
     ),
 ]
@@ -89,8 +89,8 @@ class WorkerOptions:
         """
         only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
         if self.cluster is not None and self.processes is None and not shared and not is_address(out):
-            where = f"{out} is a folder of this machine, and the workers write on theirs"
-            raise UsageError(f"{where}: give an s3:// address, or --shared if they see it under the same path")
+            where = f"{out} is a local folder, which other machines cannot see"
+            raise UsageError(f"{where}: give an s3:// address, or --shared if the workers have it under the same path")
 
     @contextmanager
     def pool(self) -> Iterator[TaskPool | None]:

@@ -60,7 +60,7 @@ class OverBudget(BaseException):
     @property
     def message(self) -> str:
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
-        return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
+        return f"{name}stopped {self.what}: too much for {plural(self.budget.stored, 'stored byte')}"
 
 
 class BudgetExceeded(LimitExceeded):
@@ -203,7 +203,7 @@ def raised(limit: int) -> int:
 def unforeseen(error: Exception, name: str) -> ShardError:
     lead = f"{short(name)}: " if name else ""
     if isinstance(error, MemoryError):
-        return ShardError(f"{lead}not enough memory for what the file declares")
+        return ShardError(f"{lead}not enough memory for the sizes that the file declares")
     return FormatError(f"{lead}the file is damaged in an unexpected way ({_text(error)})")
 
 

@@ -40,7 +40,7 @@ _DOCS = {
     Use.PADDING: "Filler bytes, for alignment.",
     Use.SLACK: "Space that is reserved for later, or that the lookup requires.",
     Use.DEAD: "Bytes that readers no longer use: of deleted objects, or between objects.",
-    Use.UNKNOWN: "Bytes that no rule of the format claims.",
+    Use.UNKNOWN: "Bytes that are not part of any known structure.",
 }
 
 USE_OF_SECTION = {

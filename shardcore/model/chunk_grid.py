@@ -215,18 +215,18 @@ class ChunkGrid(ABC):
         """
         axes = len(self.shape)
         if len(index) != axes:
-            raise UsageError(f"an index of {plural(axes, 'axis', 'axes')} is needed, not {len(index)}")
+            raise UsageError(f"the index must have {plural(axes, 'axis', 'axes')}, not {len(index)}")
         begin, end = [], []
         for one, first, last in zip(index, self.box.begin, self.box.end, strict=True):
             if isinstance(one, slice):
                 if one.step not in (None, 1):
-                    raise UsageError(f"a slice has the step 1, not {one.step}")
+                    raise UsageError(f"the step of a slice must be 1, not {one.step}")
                 start = first if one.start is None else int(one.start)
                 stop = last if one.stop is None else int(one.stop)
             else:
                 start, stop = int(one), int(one) + 1
             if not first <= start <= stop <= last:
-                raise UsageError(f"{start}..{stop} is outside the volume, {first}..{last} on this axis")
+                raise UsageError(f"{start}..{stop} is outside the array; this axis is {first}..{last}")
             begin.append(start)
             end.append(stop)
         return VoxelBox(tuple(begin), tuple(end))

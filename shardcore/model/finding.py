@@ -171,7 +171,7 @@ class ContentBudget:
     def report(self, findings: Findings, code: str) -> None:
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
-            text = f"{what}: together the objects have far more bytes than the file"
+            text = f"{what}: the objects are together far larger than the file"
             findings.leave_out(code, None, text, count=self.unchecked)
 
 

@@ -135,4 +135,4 @@ def _kids(node: Node) -> Sequence[Node]:
 
 def _sentence(node: Node) -> str:
     doc = node.doc.strip()
-    return doc if doc else f"{node.name} points there."
+    return doc if doc else f"{node.name} points to these bytes."

@@ -25,7 +25,7 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
 class GotoError(Exception):
-    """Invalid expression; `position` is the index of the wrong character."""
+    """Invalid expression; `position` is the index of the first wrong character."""
 
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class GotoError(Exception):
 
 @dataclass(frozen=True)
 class GotoNames:
-    """Names in offset expressions.
+    """Names that offset expressions may contain.
 
     Attributes:
         size: Number of bytes of the source.
@@ -77,7 +77,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return the offsets of sections and their fields by `section.field`, without table rows and without reading."""
+    """Return the offsets of sections and fields by name (`section.field`), without table rows and without reading."""
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:

@@ -52,7 +52,7 @@ class Saved:
         name: Name of its file, which may be unsafe.
         path: The file, relative to the folder; empty if none was written.
         size: Uncompressed bytes; -1 if they could not be read.
-        checked_by: Checksum or digest that confirms it.
+        checked_by: Checksum or digest that confirms the content.
         why: Reason why it is damaged or lost, or was not written.
         spans: Stored bytes, the first few ranges.
         without_index: Whether it was found without the index.
@@ -91,7 +91,7 @@ _AT_ONCE = 1024
 
 
 class SavedItems(Sequence[Saved]):
-    """Sequence of results in compressed blocks: a file of a few MB may contain a million objects."""
+    """Sequence of results, stored in compressed blocks, since a file of a few MB may contain a million objects."""
 
     def __init__(self, items: Iterable[Saved] = ()) -> None:
         self._blocks: list[bytes] = []
@@ -111,7 +111,7 @@ class SavedItems(Sequence[Saved]):
             self._last = []
 
     def count_of(self, what: str) -> int:
-        """Return the number with a condition, of `raw` ranges, or of recoverable objects `without_key`."""
+        """Return the number of results in a condition, of `raw` ranges, or of recoverable objects `without_key`."""
         return self._counts[what]
 
     def __len__(self) -> int:
@@ -299,7 +299,7 @@ def _made(folder: str | Path | None) -> Path | None:
 
 
 class _Lent(WrapperSource):
-    """File that stays open when a shard over it is closed."""
+    """Source that stays open when a shard that reads from it is closed."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -322,7 +322,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """Return the format that opens the file; otherwise the one that finds the most objects."""
+    """Return the format that can open the file; otherwise the format that finds the most objects."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":

@@ -1,4 +1,4 @@
-"""Shards of a data set, and their objects joined."""
+"""Shards of a data set, and the concatenation of their objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class MemberListing:
-    """Shards of a data set, in order and by name; `cost` is the size with at least `MEMBER_COST` per shard."""
+    """Shards of a data set, in order and by name; `cost` is the total size, with at least `MEMBER_COST` per shard."""
 
     members: tuple[Member, ...]
     by_name: dict[str, Member]
@@ -54,12 +54,12 @@ class MemberNodes(Children):
         return [self._node(member) for member in self._members[start:stop]]
 
     def overlap(self, start: int, stop: int) -> range:
-        """Return all nodes: each is another source, so offsets do not select any."""
+        """Return all nodes: they are in different sources, so offsets do not select any."""
         return range(len(self._members))
 
 
 class JoinedObjects(Objects):
-    """Concatenated objects of several shards, given as shard name, shard number and objects."""
+    """Concatenated objects of several shards; each part has shard name, shard number and objects."""
 
     kinds: tuple[str, ...] = ()
     inner_kinds: frozenset[str] = frozenset()
@@ -91,7 +91,7 @@ class JoinedObjects(Objects):
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
-        """Return the number of objects of a shard; None if it is not joined."""
+        """Return the number of objects of a shard; None if the shard is not included."""
         return self._counts.get(name)
 
     def has(self, name: str) -> bool:
@@ -168,7 +168,7 @@ class JoinedObjects(Objects):
                 yield located(ref, name, self._firsts[number])
 
     def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
-        """Return the columns of a part, with rows counted from `first` and codes of the joined codecs and kinds."""
+        """Convert the columns of a part: rows are counted from `first`, codecs and kinds get the joined codes."""
         _, shard, objects = self._parts[number]
         return replace(
             got,

@@ -1,6 +1,6 @@
-"""Functions that work on one shard of a data set, in any process.
+"""Functions that process one shard of a data set, in this or another process.
 
-Arguments and results can be pickled and hold no reference to the shard. See `Work` for the signature.
+Arguments and results can be pickled and do not refer to the shard. See `Work` for the signature.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RowsRequest:
         outer: Whether kinds that are parts of others are left out, unless `kind` names one.
         bare: States of rows that have no content to hash.
         most: Maximum number of rows held in memory.
-        contents: Whether the contents are read next, which allows fetching whole files.
-        keep: Whether the shard stays open; the caller releases it.
+        contents: Whether the caller reads the contents next; whole files can then be fetched.
+        keep: Whether the shard stays open until the caller releases it.
     """
 
     hidden: tuple[State, ...] = ()
@@ -58,7 +58,7 @@ class RowsRequest:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """Result of reading a content: uncompressed bytes, hex sha256 (empty after an error), error and remedy."""
+    """Result of reading a content: uncompressed size, sha256 in hex (empty after an error), error and remedy."""
 
     size: int = 0
     sha256: str = ""
@@ -68,7 +68,7 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """One row as an object of its own shard; `ref` is None if its record cannot be read."""
+    """One row as an object of its own shard; `ref` is None if the object cannot be read."""
 
     ref: ObjectRef | None
     error: str = ""
@@ -175,7 +175,7 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
     """Merge the reports of members; a member that cannot be read becomes a finding.
 
     Raises:
-        SourceError: The source was lost; `partial` is the report of the members before.
+        SourceError: The source was lost; `partial` is the report of the members verified before.
     """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
     done, reported = 0, set[Finding]()

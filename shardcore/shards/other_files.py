@@ -1,4 +1,4 @@
-"""Files that occur where shards are, but are not shards: their kind and the next step."""
+"""Files that are not shards but are often opened by mistake: their kind, and advice."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _BEGINNINGS = (
 
 
 def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
-    """Return the kind of a file and the next step as text, or empty; `by_beginning` uses only patterns of no shard."""
+    """Return kind and advice for a file that is not a shard, or empty; with `by_beginning`, only by its first bytes."""
     head = probe.head(probe.head_size)
     for pattern, text in _BEGINNINGS:
         if found := re.match(pattern, head, re.DOTALL):
@@ -112,7 +112,7 @@ def _blosc(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _zarr_chunk(probe: PrefetchedSource) -> str:
-    """Detect a zarr chunk by its path, and by the array metadata in a parent folder."""
+    """Recognise a zarr chunk by its path and by the array metadata in a parent folder."""
     folder = probe.folder
     if not re.fullmatch(r"(c\.)?\d+(\.\d+)*", probe.name):
         return ""

@@ -1,4 +1,4 @@
-"""Prefetching the bytes of objects of a remote shard: many small objects with few requests."""
+"""Prefetching of the objects of a remote shard: many small objects with few requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Place = tuple[str | None, Wanted | None]
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
-    """Yield things in order while the bytes of the next ones are prefetched; local shards are not affected.
+    """Yield things in order while the bytes of the next ones are prefetched; no effect for local shards.
 
     `ref_of` returns the object of a thing, or None. `among` shards that are processed in parallel share the limit.
     """
@@ -65,7 +65,7 @@ class _Group:
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
-    """Return the next things with their byte ranges; `left` keeps one that exceeds the limits.
+    """Return the next things with their byte ranges; one that exceeds the limits is put into `left`, for the next call.
 
     A window spans at most `members` shards, since the caller may close earlier ones, and `most` bytes.
     """

@@ -1,4 +1,4 @@
-"""Pictures: headers and pixels; slices of arrays as pixels."""
+"""Pictures: reading headers, decoding pixels, and converting slices of arrays to pixels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = {"webp": "WebP"}
 
 
 def picture_content(data: bytes, size: int) -> Content:
-    """Read the header of a picture; its pixels are not decoded."""
+    """Return a picture with its properties from the header; its pixels are not decoded."""
     header = picture_header(data)
     if header is None:
         raise FormatError("not a picture")
@@ -50,7 +50,7 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
 
 
 def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return ARGB pixels for labels: the hash of each label, never dark; label 0 is black."""
+    """Return an ARGB pixel per label: a colour computed from its hash, never dark; label 0 is black."""
     numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
     if numbers.dtype.kind == "f":
         # Floats are hashed by their bits.
@@ -63,9 +63,9 @@ def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
-    """Return the first two axes of an array as rows and columns; `across` if the first is horizontal (x of a volume).
+    """Return a slice whose rows and columns are the first two axes; with `across`, the first axis is horizontal.
 
-    `index` has the comma-separated indices of the further axes; default: zeros.
+    `index` has the comma-separated indices of the other axes; default: zeros.
 
     Raises:
         UsageError: An index is out of range, or the array has fewer than two axes.
@@ -95,7 +95,7 @@ def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | N
 
 
 def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
-    """Return a slice of an array as pixels: labels in RGB, other numbers in grey."""
+    """Return a slice of an array as pixels: labels in colour, other numbers in grey."""
     plane = slice_of(found.array, index, across=bool(found.layout.axes))
     if plane.dtype.kind not in "iufb":
         raise UsageError(f"--png needs numbers; these are {plane.dtype}")
@@ -107,7 +107,7 @@ def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.ui
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale numbers to grey levels from minimum to maximum; NaN becomes black."""
+    """Scale numbers to grey levels between minimum and maximum; NaN becomes black."""
     values = plane.astype(np.float64)
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

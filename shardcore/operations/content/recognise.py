@@ -1,4 +1,4 @@
-"""Detection of the kind of a content: declared by the format, by magic number, or as text."""
+"""Detection of the kind of a content: as declared by the format, by magic number, or as text."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
         shard: The shard.
         ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
         limit: Maximum bytes to read. Default: 1 MiB of text and unknown bytes; 64 MiB of pictures, arrays and
-            archives, which are useful only as a whole.
+            archives, which must be complete to be useful.
         strict: Raise `PackageMissing` if a decoder is not installed, instead of adding a note.
 
     Returns:
-        One of the classes of `shardcore.operations.content.results`. A content that cannot be decoded is a
-        `BytesContent` with the reason in `note`.
+        An instance of a class in `shardcore.operations.content.results`. If it cannot be decoded, a `BytesContent`
+        whose `note` has the reason.
 
     Raises:
         KeyAbsent: The key was not found.
@@ -131,19 +131,19 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
 
 
 def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
-    """Recognise bytes; see `content`. `size` is the total size, -1 if unknown; default: `data` is complete."""
+    """Recognise the kind of some bytes; see `content`. `size` is the total size (-1: unknown; default: `len(data)`)."""
     return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """Beginning of a content, with a callback that reads more.
+    """Beginning of a content, and a callback that reads more of it.
 
     Attributes:
         size: Total bytes; -1 if unknown.
-        first: Reads the first `n` bytes, or fewer where the limit is lower.
+        first: Reads the first `n` bytes, or fewer if the limit is lower.
         most: Maximum size of a content that is read whole.
-        inside: Whether it is the content of a compressed file: nested ones are not decompressed.
+        inside: Whether it is the content of a compressed file; nested compressed files are not decompressed.
     """
 
     head: bytes
@@ -172,10 +172,10 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
-    """Return the span that stores bytes `[start, stop)` of a content; None if the shard does not store them.
+    """Return the span that stores the bytes `[start, stop)` of a content; None if the shard does not store them.
 
-    For uncompressed contents the span is exact and in the file. Otherwise it is in the source of decoded bytes
-    (`Span.source`), if there is one, or it is the stored block or object with the first byte.
+    For uncompressed contents it is the exact span in the file. Otherwise it is a span of the decoded bytes
+    (`Span.source`) if the shard has them as a source, or the stored block or object that contains the first byte.
 
     Raises:
         FormatError: The stored bytes are corrupt.
@@ -262,7 +262,7 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
 
 
 def _kind_of(data: bytes) -> str:
-    """Return the file kind by magic number; empty for weak matches, such as 16 zeros, which occur in any content."""
+    """Return the kind of file by magic number; empty if the match is weak, such as 16 zeros."""
     import puremagic
 
     try:

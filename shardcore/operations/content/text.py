@@ -81,7 +81,7 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be cut."""
+    """Return the encoding of a text; None for other bytes. Unless `complete`, the last character may be incomplete."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -122,8 +122,8 @@ def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
 def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
     """Return delimiter and rows of a table; None if the text is not a table.
 
-    A text is a table by its extension, or if its first lines have equally many tabs. The delimiter of a `.csv` is
-    the most frequent one in its first line, since many programs write semicolons.
+    A text is a table if its extension says so, or if its first lines have equally many tabs. The delimiter of a `.csv`
+    is the most frequent one in its first line, since many programs write semicolons.
     """
     delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
     lines = text[:SAMPLE].splitlines()[:8]

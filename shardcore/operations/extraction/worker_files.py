@@ -1,4 +1,4 @@
-"""Extraction of a data set by workers; names are decided and the manifest is written by this process."""
+"""Extraction of a data set by workers. This process decides the names and writes the manifest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """Objects of a shard to write, safe names of their files once decided, sizes of existing ones in the store."""
+    """Objects of a shard to write, the decided names of their files, and the sizes of existing files in the store."""
 
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def member_files(
     remote: RemoteOptions | None,
     plan: MemberPlan,
 ) -> list[Extracted]:
-    """Write the objects of a shard; returned paths are relative to the target."""
+    """Write the objects of one shard; the returned paths are relative to the target."""
     with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
@@ -127,11 +127,11 @@ def extract_on(
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
 ) -> Generator[Extracted]:
-    """Extract the objects of a data set as `extract_each` does, by workers.
+    """Extract the objects of a data set by workers, with the results of `extract_each`.
 
     Workers first list the objects. This process then decides names and conflicts, so that the result does not depend on
-    the order of the workers, which then write the files. `out` is an address in an object store, or a folder that all
-    workers see under the same path. Extensions cannot be guessed.
+    the order of the workers. Then they write the files. `out` is an address in an object store, or a folder that all
+    workers have under the same path. Extensions cannot be guessed.
     """
     if options.guess_extension:
         raise UsageError(

@@ -282,7 +282,7 @@ def _in_repository(repo: str, revision: str, path: str) -> Address:
 
 def _web_address(body: str) -> Address:
     if is_viewer_link(body):
-        raise UsageError("this link of Neuroglancer has layers in it: open one of them")
+        raise UsageError("this Neuroglancer link has layers in it: open one of them")
     try:
         parts = urlsplit(body)
         host, port = parts.hostname or "", parts.port

@@ -57,7 +57,7 @@ def test_what_is_not_there_is_not_deleted(small: Path) -> None:
     with pytest.raises(KeyAbsent):
         shardcore.delete(small, [KEY, "00" * 32])
     assert small.read_bytes() == before
-    with pytest.raises(UsageError, match="copy it here first"):
+    with pytest.raises(UsageError, match="copy it to this machine first"):
         shardcore.delete("s3://bucket/a.shard", [KEY])
     with pytest.raises(UsageError, match=r"append is not supported for swh \(supported: bloscpack"):
         shardcore.append(small, [small])
