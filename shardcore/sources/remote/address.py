@@ -1,4 +1,4 @@
-"""Parsing of remote addresses, including console and hub pages, and their display without secrets."""
+"""Parsing of remote addresses, including pages of cloud consoles and Hugging Face; display without secrets."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class Address:
 
     @property
     def is_public(self) -> bool:
-        """True if `shown` opens the same file: there are no secrets in the address."""
+        """True if the address contains no secrets, so that `shown` opens the same file."""
         return not self.query and not self.login
 
     @property
     def stands_alone(self) -> bool:
-        """True if the address is valid for this file only: signed for it, or an old version."""
+        """True if the address is valid for this file only: it is signed for the file, or names an old version."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
@@ -133,7 +133,7 @@ class Address:
         return self._moved(self.path[: self.path.rstrip("/").rfind("/") + 1])
 
     def inside(self, name: str) -> Address:
-        """Return the address of a relative name; raise `SourceError` if it leaves the folder."""
+        """Return the address of a file by its relative name in this folder; SourceError if the name leaves it."""
         checked = check_name(name)
         return self._moved(self.path + (checked if self.in_store else quote(checked)))
 
@@ -142,7 +142,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL that is sent; contains the query, so it is never shown."""
+        """The URL to request. It contains the query, so it must not be displayed."""
         if self.scheme == "hf":
             repo, _, revision = self.place.partition("@")
             return f"{_hub()}/{repo}/resolve/{quote(revision or 'main', safe='')}/{self.path}"
@@ -151,14 +151,14 @@ class Address:
 
     @property
     def text(self) -> str:
-        """The address for `parse_address`; contains login and query, so it is never shown."""
+        """The address as `parse_address` accepts it. It contains login and query, so it must not be displayed."""
         if self.is_public:
             return self.shown
         login = f"{quote(self.login, safe=':')}@" if self.login else ""
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
-        """Return the address with the login, and a signature for all, of another address on the same server."""
+        """Return the address with the login, or the account-wide signature, of another address on the same server."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
@@ -174,7 +174,7 @@ class Address:
 
     @property
     def store(self) -> Address | None:
-        """The address in the bucket, for web addresses of Amazon S3 and Google Cloud Storage; else None."""
+        """The `s3://` or `gs://` address, for a web address of Amazon S3 or Google Cloud Storage; else None."""
         if self.in_store:
             return self
         if self.query or self.login:
@@ -205,7 +205,7 @@ def plain_address(text: str) -> str:
 
 
 def shown_address(text: str) -> str:
-    """Return a text for display: addresses without query and login, other texts unchanged."""
+    """Return a text for display: an address without query and login, any other text unchanged."""
     if not is_address(text):
         return text
     text = text.partition(_LINK)[0] if is_viewer_link(text) else text
@@ -242,7 +242,7 @@ def is_viewer_link(text: str) -> bool:
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return the address of `bucket/key`; the key is everything after the bucket, unescaped, except a version."""
+    """Return the address of `bucket/key`; the key is everything after the bucket, not decoded, except for a version."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
     version = _VERSION.search(rest) if scheme == "s3" else None

@@ -38,7 +38,7 @@ _MOVED_BACK = (401, 403, 404, 410)
 
 
 class HttpTransport:
-    """Sends requests to web servers. The caller counts and makes all retries."""
+    """Sends requests to web servers. It does not retry; the caller does, and counts the requests."""
 
     def __init__(
         self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
@@ -61,7 +61,7 @@ class HttpTransport:
         enable_callbacks(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range and follow redirects; the reply contains the last location."""
+        """Request a range, following redirects; the reply contains the final location."""
         self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
@@ -73,7 +73,7 @@ class HttpTransport:
         return reply
 
     def _credentials(self, address: Address) -> dict[str, str]:
-        """Return headers that must not be sent to another server."""
+        """Return the headers with credentials, which must not be sent to another server."""
         found = dict(self._own)
         token = os.environ.get("HF_TOKEN", "").strip() if address.scheme == "hf" else ""
         given = make_headers(basic_auth=address.login) if address.login else {}
@@ -123,7 +123,7 @@ class HttpTransport:
                 secret = {}
 
     def _trust(self) -> None:
-        """Load the certificates of the environment: slow, so only before the first TLS request."""
+        """Load the certificates named by the environment. This is slow, so it waits for the first TLS request."""
         with self._lock:
             if not self._trusts:
                 self._pool.connection_pool_kw.update(web_context())

@@ -74,7 +74,7 @@ class RemoteSession:
     # --- how much may be fetched ---------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
-        """Return how many of `wanted` bytes `limit_fetch` allows; at least 1."""
+        """Return how many of `wanted` bytes `limit_fetch` still allows; at least 1."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
@@ -93,7 +93,7 @@ class RemoteSession:
             self._reserve(size)
 
     def settle(self, size: int, requests: int = 0) -> None:
-        """Correct the counters after a request: received minus reserved bytes, and extra requests."""
+        """Correct the counters after a request: by received minus reserved bytes, and by additional requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
@@ -109,7 +109,7 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise the error of a lost source, or `LargeRead` if the context allows no request."""
+        """Raise the error of a lost source, or `LargeRead` if the context allows no requests."""
         if most() == 0:
             raise LargeRead("this requires a request to another machine")
         with self._lock:
@@ -126,13 +126,13 @@ class RemoteSession:
             self._lost_until = time.monotonic() + LOST_FOR
 
     def mark_healthy(self) -> None:
-        """Reset the time of failures after a complete response."""
+        """Reset the duration of failures after a complete response."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
 
     def with_retries(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
-        """Call `attempt` with its number until it does not raise `Broken`, and return its result.
+        """Call `attempt` with the number of the attempt until it succeeds; retries only after `Broken`.
 
         An attempt with progress (`Broken.advanced`) resets the count. With `alone`, failures do not affect other reads.
         """
@@ -164,7 +164,7 @@ class RemoteSession:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def checked_pause(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
-        """Return the seconds to wait after a failure; raise its error when `patience` is used up."""
+        """Return the seconds to wait after a failure; raise its error if `patience` is exceeded."""
         pause = max(pause, broken.after)
         now = time.monotonic()
         with self._lock:

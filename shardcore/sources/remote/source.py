@@ -1,4 +1,4 @@
-"""Remote files as sources, and prefixes as folders."""
+"""Remote files as sources, and prefixes of stores as folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shardcore.sources.remote.validate import refusal
 
 
 class FolderListing:
-    """Names in one folder; each page is requested once, by the token of the page before. Thread-safe."""
+    """Names in one folder; each page is requested once, with the token of the page before. Thread-safe."""
 
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
@@ -50,13 +50,13 @@ class FolderListing:
             yield found
 
     def has(self, name: str) -> bool:
-        """Return whether a name is on the pages received so far."""
+        """Return whether a name is on the pages that were received so far."""
         with self._lock:
             return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
-    """Remote files of one open shard by address; the first range of each is requested once."""
+    """Remote files of one open shard, by address; the first range of each file is requested once."""
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
@@ -70,7 +70,7 @@ class OpenedFiles:
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteSource:
-        """Return the file at an address; its first range, `first` bytes or `at`, has been fetched."""
+        """Return the file at an address after fetching its first range: `first` bytes, or `at`."""
         file = self.file(address, sibling=sibling, first=first, at=at)
         head = at[1] if at is not None and not at[0] else first
         return RemoteSource(self, file, root=not sibling, first=head)
@@ -102,7 +102,7 @@ class OpenedFiles:
         return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
-        """Raise the earlier error if an address was not found before."""
+        """Raise the same error again if an address was not found before."""
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
@@ -125,7 +125,7 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
-    """A remote file, read by ranges. Closing the opened file itself (`root`) closes everything."""
+    """A remote file, read by ranges. If it is the opened file itself (`root`), closing it closes all files."""
 
     near = False
 
@@ -318,7 +318,7 @@ def open_remote(
 ) -> RemoteSource | RemoteFolder:
     """Open the file at an address, or the folder if it ends with `/` or there is no such file.
 
-    Web addresses of stores are read over HTTP; folders, and options of S3 only, are opened in the bucket.
+    Web addresses of stores are read over HTTP, but over S3 if they are folders or options for S3 are set.
     """
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):

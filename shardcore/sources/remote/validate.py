@@ -1,4 +1,4 @@
-"""Validation of responses: same file as before, exactly the requested bytes; and errors for refusals."""
+"""Validation of responses: same file as before, exactly the requested bytes. Also the errors for refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Identity of a file in a response; all further responses must agree."""
+    """Identity of a file, taken from a response; all later responses must have the same."""
 
     size: int
     etag: str = ""
@@ -53,12 +53,12 @@ class Pin:
 
     @property
     def match(self) -> str:
-        """ETag for `If-Match`: a strong one, or empty."""
+        """ETag for `If-Match`; empty unless it is a strong one."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, if the ETag is an MD5 as in stores; different files may share other ETags."""
+        """Size and ETag, if the ETag is an MD5, as in stores; other ETags may be the same for different files."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property
@@ -68,7 +68,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Bytes `[start, stop)` of a file in a response; `stop` is None if only the end of the body determines it."""
+    """Bytes `[start, stop)` of a file in a response; `stop` is None if it is unknown before the end of the body."""
 
     pin: Pin
     start: int
@@ -92,7 +92,7 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
 
 
 def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
-    """Handle status 416, which is only acceptable for an empty file."""
+    """Return an empty body for status 416 if the file is empty; otherwise raise an error."""
     said = reply.headers.get("content-range", "").strip()
     reply.read_error()
     if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
@@ -167,7 +167,7 @@ def packed(address: Address, encoding: str) -> RangeRefused:
 
 
 def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
-    """Return the error for a response without bytes; `Broken` if a retry may help."""
+    """Return the error for a response without the requested bytes; `Broken` if a retry may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
