@@ -289,8 +289,6 @@ class Drawing(Displayed):
     """A drawing: figures from top to bottom, and arrows between their items.
 
     Attributes:
-        title: Title.
-        figures: The figures.
         links: Arrows between named items.
         caption: One or two sentences that explain the drawing.
         more: Number of items left out.
@@ -381,7 +379,6 @@ class Sketch(Protocol):
     Attributes:
         name: Short and stable, such as `parking`; used by lessons and tests.
         title: Label of its tab.
-        controls: The controls.
     """
 
     @property

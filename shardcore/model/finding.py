@@ -50,7 +50,6 @@ class Finding:
     """One result of verification.
 
     Attributes:
-        severity: Severity.
         code: Stable code, `format.what`.
         span: The bytes; None if it concerns the whole file.
         message: One sentence.

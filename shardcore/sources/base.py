@@ -410,7 +410,7 @@ NAME_LIMIT = 4096
 
 
 def check_name(name: str) -> str:
-    """Return a name; SourceError if it leaves its folder: only relative, normalised names without `..`, NUL, backslash."""
+    """Return a relative, normalised name; SourceError if it leaves its folder or contains NUL or a backslash."""
     if len(name) > NAME_LIMIT:
         raise SourceError(f"refused to follow the name {short(name)} of {len(name)} characters: at most {NAME_LIMIT}")
     parts = name.split("/")

@@ -324,8 +324,8 @@ class OnDemandSource(Source):
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
     """Open a small file that accompanies a shard: a journal, sidecar, manifest or list of keys.
 
-    Other users may write to its folder, so links are not followed, only regular files are opened, and FIFOs never block.
-    A path given by the user (`named`) may also be a descriptor such as `/dev/stdin`, or a pipe. A missing file is a
+    Other users may write to its folder, so links are not followed, only regular files are opened, FIFOs never block. A
+    path given by the user (`named`) may also be a descriptor such as `/dev/stdin`, or a pipe. A missing file is a
     `SourceError` with the cause `FileNotFoundError`.
     """
     own = named and str(path).startswith(_OWN_DESCRIPTORS)

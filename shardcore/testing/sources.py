@@ -1,4 +1,4 @@
-"""Sources that count, fail, or need no storage."""
+"""Sources for tests: they count reads, fail, or need no storage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CountingSource(BytesSource):
 
 
 class CountingFolder(Folder):
-    """Folder that records the ranges `(name, start, stop)` read from its files, and the number of listings."""
+    """Folder that records the ranges `(name, start, stop)` read from its files, and counts listings."""
 
     def __init__(self, base: Folder) -> None:
         self.base = base
@@ -101,7 +101,7 @@ class MemoryFolder(Folder):
 
 
 class FailingSource(BytesSource):
-    """Source whose reads fail after the first few, like a broken connection."""
+    """Source whose first few reads succeed and all others fail, like a broken connection."""
 
     def __init__(self, data: bytes, after: int = 0) -> None:
         super().__init__(data, "failing")
@@ -115,7 +115,7 @@ class FailingSource(BytesSource):
 
 
 class Line:
-    """Connection to a server that is lost after `left` requests; None means never."""
+    """Connection to a server that is lost after `left` requests; None: never lost."""
 
     def __init__(self, left: int | None = None) -> None:
         self.left = left
@@ -123,7 +123,7 @@ class Line:
         self._lock = threading.Lock()
 
     def request(self) -> None:
-        """Count a request; ConnectionFailed if the connection is lost."""
+        """Count a request; raise ConnectionFailed if the connection is lost."""
         with self._lock:
             if self.left is not None and self.requests >= self.left:
                 raise ConnectionFailed("connection refused by 192.0.2.1:9")
@@ -131,7 +131,7 @@ class Line:
 
 
 class LineSource(WrapperSource):
-    """Source read through a `Line`, with the files beside it."""
+    """Source read through a `Line`, as are the files beside it."""
 
     def __init__(self, base: Source, line: Line) -> None:
         super().__init__(base)
@@ -183,7 +183,7 @@ class LineFolder(Folder):
 
 
 class PatternSource(Source):
-    """Source of any size without storage: each byte is computed from its offset."""
+    """Source of any size without storage; each byte is computed from its offset."""
 
     name = "pattern"
     uri = "pattern"

@@ -1,6 +1,6 @@
 """Edits of an existing file, declared once for the command line and the window.
 
-`Format.edits` has the edits that a format supports.
+`Format.edits` lists the edits that a format supports.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Verb:
     Attributes:
         name: Name of the command, also in `Format.edits`.
         title: Label in menus.
-        takes: Subject of the edit.
-        beside: Whether it changes only a sidecar: no journal is needed, and it works on the members of a data set.
-        back: Label of the verb that reverts it; empty if the journal reverts it.
+        takes: Kind of input: keys, files, a target, or nothing.
+        beside: Whether it changes only a sidecar: it then needs no journal, and applies to the members of a data set.
+        back: Label of the edit that reverts it; empty if the journal reverts it.
     """
 
     name: str
@@ -106,7 +106,7 @@ def compute_edit(
     now: str = "",
     back: bool = False,
 ) -> Any:
-    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` for a verb `beside` the shard.
+    """Compute an edit without changing anything: an `Edit`, or a tuple of `Rewrite` if only sidecars change.
 
     `make` is the function in `Format.edits`; `now` is ISO 8601 in UTC; `back` reverts the edit.
     """

@@ -1,4 +1,4 @@
-"""Objects to write; contents are opened lazily and compared with the size and digest of the manifest."""
+"""Objects to write. Contents are opened when needed, and compared with the size and digest in the manifest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL_FILE = 1 << 16
 
 @dataclass(slots=True)
 class Stated:
-    """Size and sha256 of a content as a manifest states them; None and empty if missing."""
+    """Size and sha256 of a content as stated in a manifest; None and empty if missing."""
 
     size: int | None = None
     sha256: str = ""
@@ -50,7 +50,7 @@ class InputItem:
 
     Attributes:
         key: Text form; None if the format computes it.
-        content: Origin of its content.
+        content: Path, bytes, stream or size of its content.
         label: Name in errors.
         name: Relative file name, with `/`.
         parts: Further contents, by name.
@@ -80,7 +80,7 @@ class InputItem:
 
     @property
     def origin(self) -> str:
-        """The path of its file, else its label."""
+        """Path of its file if it has one, else its label."""
         if isinstance(self.content, (str, Path)):
             return str(self.content)
         return self.path or self.label
@@ -115,11 +115,11 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
-    """Inputs as a format reads them.
+    """Inputs after conversion by a rule of the format.
 
     Attributes:
-        items: The objects, created lazily.
-        options: Options that the inputs imply (an `info` among them); options of the user take precedence.
+        items: The objects, created when they are needed.
+        options: Options found in the inputs, such as those of an `info`; options of the user take precedence.
         notes: Messages, such as about skipped files; complete after iteration.
     """
 
@@ -141,7 +141,7 @@ def _size_of(content: Content, label: str, stated: Stated) -> Content:
 
 @contextmanager
 def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
-    """Open a content for a writer; raises SourceError if a file changes meanwhile or differs from `stated`."""
+    """Open a content for a writer. Raises SourceError if a file changes meanwhile or differs from `stated`."""
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
@@ -195,7 +195,7 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
 
 class _StatedStream:
-    """File that is hashed while it is read, and compared with the stated size and digest."""
+    """Stream of a file that computes its size and digest and compares them with the stated ones at the end."""
 
     def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
         self._stream = stream
@@ -221,7 +221,7 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
-    """Raise SourceError if a file was replaced or written to since it was opened."""
+    """Raise SourceError if a file was replaced or written to since `before`."""
     try:
         after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:

@@ -30,9 +30,9 @@ LIMITS = JsonLimits(size=1 << 28)
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
-    """Commit the new files, which are in `FILES` below `prepared`; on an error nothing is changed.
+    """Commit the new files, which are in `FILES` below `prepared`; after an error nothing is changed.
 
-    `remove` lists old files without a successor.
+    `remove` lists old files that no new file replaces.
     """
     try:
         with (prepared / LIST).open("x", encoding="ascii") as stream:
@@ -60,7 +60,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
 
 def finish(place: Path) -> list[Path]:
-    """Move new files to their places and remove old ones; can be repeated. Return the removed files."""
+    """Move new files to their final paths and remove old ones; can be repeated. Return the removed files."""
     root = place.parent
     files, remove = _read(place)
     removed = []
@@ -115,7 +115,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
 
 
 def is_removable(root: Path, path: Path) -> bool:
-    """Return whether a path below `root` may be removed: not a folder, and not behind a link."""
+    """Return whether a path below `root` may be removed: it is no folder, and no link leads to it."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -126,7 +126,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
-    """Return the names of new files and of old ones to remove; empty if everything is done."""
+    """Return the names of the new files, and of old ones to remove; empty if all are moved."""
     try:
         with open(place / LIST, "rb", opener=open_file) as stream:
             text = stream.read(LIMITS.size + 1)

@@ -52,7 +52,7 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Range `[start, stop)` to request; `match` is the required strong ETag and `location` the last redirect, or empty."""
+    """Range `[start, stop)` to request; `match` is a required strong ETag, `location` the last redirect, or empty."""
 
     address: Address
     start: int

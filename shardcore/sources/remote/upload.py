@@ -167,7 +167,7 @@ class Upload:
         tag: Callable[[], str] | None = None,
         **given: Any,
     ) -> dict[str, Any]:
-        """Send one request; retry if there is no response. With `tag`, it is conditional (If-None-Match), unless `force`.
+        """Send a request; retry if there is no response. With `tag` it is conditional (If-None-Match), unless `force`.
 
         `body` is called when a slot is free. `tag` returns the expected ETag of the new object.
         """
