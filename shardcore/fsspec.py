@@ -51,17 +51,17 @@ BLOCK = 1 << 20
 """Bytes read at once from a local shard; default of `block_size`."""
 
 REMOTE_BLOCK = 4 << 20
-"""The same for a remote shard, whose ranges are fetched in parallel."""
+"""Bytes read at once from a remote shard, in parallel ranges."""
 
 MOST_OPEN = 8
-"""Most recently used shards that stay open, for all file systems together."""
+"""Number of recently used shards that stay open, for all file systems together."""
 
 _LOCAL = ("file", "local")
 _S3 = ("s3", "s3a")
 _ADDRESSES = {"s3": "s3://", "s3a": "s3://", "gs": "gs://", "gcs": "gs://"}
 _HTTP = ("http", "https")
 _OWN_OPTIONS = frozenset({"use_listings_cache", "listings_expiry_time", "max_paths", "asynchronous", "loop"})
-"""Options of every fsspec file system."""
+"""Options that fsspec itself handles, for every file system."""
 
 _S3_NAMES = {
     "anon": "anonymous",
@@ -73,7 +73,7 @@ _S3_NAMES = {
     "region_name": "region",
     "requester_pays": "requester_pays",
 }
-"""Options of s3fs, with the field of `RemoteOptions` for each."""
+"""Options of s3fs, and the corresponding field of `RemoteOptions`."""
 
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 

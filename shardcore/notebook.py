@@ -51,20 +51,20 @@ ROWS = 10
 """Rows of an object table."""
 
 LINES = 20
-"""Items of any other list."""
+"""Items of other lists."""
 
 LETTERS = 160
 """Characters of a cell."""
 
 TEXT = 4000
-"""Characters of a text."""
+"""Characters of a displayed text."""
 
 NODES = 200
 
 DEEP = 3
 
 DRAWN = 1 << 18
-"""Characters of SVG per lookup."""
+"""Maximum characters of SVG per lookup."""
 
 PIXELS = 512
 """Pixels along the longer edge of a picture."""

@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 
 
 _ASK = 0.02
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 def no_progress(done: int, total: int) -> None:

@@ -223,7 +223,7 @@ def last_part(where: str) -> str:
 # --- locks ---
 
 _FAR = 1 << 62
-"""Offset of the locked byte, beyond any file: locks on Windows prevent reading."""
+"""Offset of the locked byte, beyond the end of any file, because a lock on Windows prevents reading."""
 
 
 def open_to_lock(path: str | Path, flags: int = os.O_RDONLY) -> int | None:
@@ -278,7 +278,7 @@ def give_mode(descriptor: int, like: Path) -> None:
         os.fchmod(descriptor, mode)
 
 
-# --- what a power failure leaves ---
+# --- syncing to the disk ---
 
 _FULL_SYNC = 51
 
@@ -337,14 +337,14 @@ def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
         os.close(descriptor)
 
 
-# --- the user ---
+# --- user folders ---
 
 _FOLDERS = {
     "data": ("XDG_DATA_HOME", ".local/share", "APPDATA", "AppData/Roaming"),
     "config": ("XDG_CONFIG_HOME", ".config", "APPDATA", "AppData/Roaming"),
     "state": ("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "AppData/Local"),
 }
-"""Environment variable and default below home: XDG, then Windows."""
+"""Environment variable and default folder below the home folder: XDG, then Windows."""
 
 
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:

@@ -48,14 +48,14 @@ Place = tuple[int, ...]
 """Chunk indices in the grid of an array."""
 
 Read = NDArray[Any] | ShardError | None
-"""Elements or bytes, the error, or None where nothing is stored."""
+"""Elements or bytes; the error; or None if nothing is stored."""
 
 METADATA = "zarr.json"
 _CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
 _SCALE = "scale "
 
 MOST_COORDINATES = 1 << 24
-"""Longest axis with coordinates: programs read all of them when they open an array."""
+"""Maximum length of an axis with coordinates; programs read all coordinates when they open an array."""
 
 COORDINATES = 1 << 16
 """Coordinates per chunk."""

@@ -21,7 +21,7 @@ BAR = 40
 """Characters of the longest bar."""
 
 MOST_LINES = 60
-"""Maximum bins printed as text; further ones are merged."""
+"""Maximum bins printed as text; more bins are merged."""
 
 
 class What(StrEnum):

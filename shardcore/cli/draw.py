@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Sketch
 
 WIDTH = 760
-"""Width of an SVG in pixels, unless another is given."""
+"""Default width of an SVG, in pixels."""
 
 
 @opens

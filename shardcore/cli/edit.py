@@ -153,7 +153,7 @@ def undo(
         shardcore undo small.shard --dry-run
         shardcore undo small.shard --yes
     """
-    from shardcore.operations.edit import refuse_address, take_back
+    from shardcore.operations.edit import refuse_address, undo_last
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
 
@@ -168,7 +168,7 @@ def undo(
         _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
     with progress_bar("undoing") as progress:
-        done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
+        done = undo_last(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
         return print_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
@@ -217,7 +217,7 @@ def tombstone(
     by: Annotated[str, typer.Option(metavar="NAME", hidden=True)] = "",
     ticket: Ticket = "",
     audit: InLog = False,
-    take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
+    undo_last: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     hard_links: HardLinks = False,
@@ -251,7 +251,7 @@ def tombstone(
         who=who or by,
         ticket=ticket,
         audit=audit,
-        back=take_back,
+        back=undo_last,
         hard_links=hard_links,
         dry_run=dry_run,
         agreed=agreed,

@@ -29,7 +29,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, worded
+from shardcore.cli.output import FLAGS, emit_json, emit_line, error_line, warn, with_advice
 from shardcore.cli.targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
@@ -122,9 +122,7 @@ def get(
     keys: Keys = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")] = None,
-    bytes_wanted: Annotated[
-        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes.")
-    ] = None,
+    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,
@@ -289,7 +287,7 @@ def _print_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int
             if done.last:
                 if as_json:
                     emit_json(done.line())
-                _warn_stopped(number, worded(done.error, done.remedy))
+                _warn_stopped(number, with_advice(done.error, done.remedy))
                 return number + 1, failed, True
             _print_result(done, as_json=as_json)
     except SourceError:
@@ -311,7 +309,7 @@ def _print_result(done: Extracted, *, as_json: bool) -> None:
     if as_json:
         emit_json(done.line())
     elif done.error:
-        what = worded(done.error, done.remedy)
+        what = with_advice(done.error, done.remedy)
         warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
     elif done.skipped:
         emit_line(f"{done.skipped}  exists already: skipped")

@@ -38,7 +38,7 @@ from shardcore.cli.output import (
     print_node_json,
     stopped,
     warn,
-    worded,
+    with_advice,
 )
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
-"""Formats that compute the shard of a key."""
+"""Formats that can compute the shard of a key."""
 
 _INDENT = "    "
 _WIDE = 36
@@ -111,7 +111,7 @@ def trace_lines(
             yield from _drawn_lines(step.drawing)
     if cold is not None:
         yield f"Cold start: {cost_text(cold.total)}."
-    error = worded(trace.error, trace.remedy, opening_flags())
+    error = with_advice(trace.error, trace.remedy, opening_flags())
     yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
@@ -194,7 +194,7 @@ MOST_FIELDS = 256
 """Maximum fields of a section searched for texts."""
 
 ENDS_AT_SECTION = 2
-"""Length of a path from the file to a section."""
+"""Number of nodes in a path from the file to a section."""
 
 
 @opens
@@ -393,7 +393,7 @@ def verify(
         raise
     _print_report(report, as_json=json)
     if report.left_out:
-        warn(worded(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
+        warn(with_advice(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
     return 0 if report.ok else 1
 
 

@@ -200,7 +200,7 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
 
 
 USUAL = Opening()
-"""Default of a command without flags."""
+"""Options of a command that was called without any."""
 
 _FORMAT = Annotated[
     str | None,
@@ -215,7 +215,7 @@ _FORMAT = Annotated[
 
 
 SOURCE = "source_"
-"""Prefix of a flag for opening that has the name of a flag for writing."""
+"""Prefix of a flag for opening if a flag for writing has the same name."""
 
 
 def _format_flags(

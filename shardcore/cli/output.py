@@ -138,7 +138,7 @@ WITHOUT_FLAG = {
 """Advice per remedy for commands without those options."""
 
 
-def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
+def with_advice(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
     """Return an error message with the advice for a remedy, if the command has the option that the advice names."""
     if remedy is None:
         return text
@@ -157,7 +157,7 @@ def stopped(error: SourceError, after: str) -> SourceError:
 
 
 def error_line(error: ShardError) -> str:
-    return worded(error.placed, error.remedy)
+    return with_advice(error.placed, error.remedy)
 
 
 def json_value(value: Value) -> Any:

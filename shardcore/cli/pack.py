@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 ESTIMATE = "≈ "
 MOST_TOLD = 20
-"""Maximum skipped inputs printed as text."""
+"""Maximum number of skipped inputs that are printed as text."""
 
 WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
 

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import shardcore
-from shardcore.cli.output import silence_output, warn, worded
+from shardcore.cli.output import silence_output, warn, with_advice
 from shardcore.errors import (
     Cancelled,
     KeyAbsent,
@@ -174,7 +174,7 @@ _GROUPS = {
 _MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
 _OLDER_NAMES = {"salvage": "recover"}
-"""Names for compatibility; the help omits them and the options of `_OLDER_OPTIONS`."""
+"""Old command names that still work; the help lists neither them nor `_OLDER_OPTIONS`."""
 
 _OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
@@ -285,7 +285,7 @@ def _options(
 def report_error(error: ShardError, name: str) -> int:
     """Print the error of a command; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
-    text = worded(error.placed, error.remedy, options)
+    text = with_advice(error.placed, error.remedy, options)
     if isinstance(error, NotAShard) and not (error.remedy or error.is_other) and "--format" in options:
         from shardcore.shards.registry import FORMATS
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.cli.options import progress_bar
-from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
+from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, with_advice
 from shardcore.errors import ShardError
 from shardcore.model.number_words import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located
@@ -32,7 +32,7 @@ from shardcore.shards.shard import Shard
 
 ROWS_AT_ONCE = 1 << 16
 FILES_AT_ONCE = 1 << 8
-"""Rows read at once if each may be a separate file."""
+"""Rows read at once if each row may be a separate file."""
 
 
 def unreadable_states(deleted: bool) -> tuple[State, ...]:
@@ -200,7 +200,7 @@ def _line(row: ObjectRow, member: str) -> dict[str, Any]:
     found = object_json(located(row.ref, member, None) if member else row.ref)
     digested = row.digested
     if digested is not None and digested.error:
-        found["error"] = worded(digested.error, digested.remedy, ())
+        found["error"] = with_advice(digested.error, digested.remedy, ())
     elif digested is not None:
         found |= {"sha256": digested.sha256, "size": digested.size}
     return found

@@ -21,23 +21,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that any operation may read, decompress and check, each."""
+"""Bytes that any operation may read, decompress, and check (one limit each)."""
 WORK_RATIO = 256
-"""Further bytes per stored byte: LZ4 and Blosc never compress better."""
+"""Additional bytes per stored byte: LZ4 and Blosc never compress better."""
 UNLIMITED = 1 << 62
 ITEM_FLOOR = 1_000_000
 """Rows, nodes and records that any operation may create."""
 ITEM_RATIO = 8
-"""Further items per stored byte."""
+"""Additional items per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Bytes of one allocation whose size a file declares."""
+"""Bytes that any operation may allocate at once, if a file declares the size."""
 MEMORY_RATIO = 8
 """Further bytes per stored byte."""
 SMALLEST = 4096
-"""Minimum stored bytes of a file: one block of the disk."""
+"""Minimum stored bytes counted per file: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""Exceptions of Python and parsers on bytes that no reader foresees."""
+"""Exceptions of Python and parsers that damaged bytes may cause at any point."""
 
 
 class Charged(Protocol):

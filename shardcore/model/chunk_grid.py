@@ -21,7 +21,7 @@ from shardcore.model.span import Span
 AxisIndex = slice | int
 
 Chunk = NDArray[Any] | ShardError | None
-"""Elements of a chunk; the error if unreadable; None if not stored."""
+"""Elements of a chunk; the error if it cannot be read; None if it is not stored."""
 
 MOST_CELLS = 1 << 20
 """Maximum chunks of one box."""

@@ -40,7 +40,7 @@ def checked(control: Control, value: Any) -> Any:
     else:
         fits = isinstance(value, str)
     if not fits:
-        raise UsageError(f"{control.name} is {values_of(control)}, not {short(value)}")
+        raise UsageError(f"{control.name} must be {values_of(control)}, not {short(value)}")
     return value
 
 

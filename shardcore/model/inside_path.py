@@ -19,7 +19,7 @@ InsideStep = str | SourceName
 """The key of an object, or the name of bytes (see `Shard.bytes_of`)."""
 
 InsidePath = tuple[InsideStep, ...]
-"""Outermost first."""
+"""Keys and names from the outermost object to the innermost."""
 
 _LINK = re.compile(r"(?P<file>.+)#(?P<path>(?:/[^/#]*)+)(?P<rest>#[^#]*)?", re.DOTALL)
 _STRETCHES = re.compile(r"(?:@\d{1,20}-\d{1,20})+", re.ASCII)

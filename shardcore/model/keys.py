@@ -21,7 +21,7 @@ def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
     """Return `values`; UsageError for a single text or path, whose letters would be used as the values."""
     if isinstance(values, (str, bytes, bytearray, PurePath)):
         raise UsageError(
-            f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
+            f"{name} must be a list: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
         )
     return values
 
@@ -43,7 +43,7 @@ class KeyForm:
         elif self.numbers and isinstance(key, SupportsIndex):
             return str(index(key))
         forms = ["text"] + ["bytes"] * (self.of_bytes is not None) + ["a number"] * self.numbers
-        raise UsageError(f"a key of a {format} shard is {' or '.join(forms)}, not {type(key).__name__}")
+        raise UsageError(f"a key of a {format} shard must be {' or '.join(forms)}, not {type(key).__name__}")
 
     def raw(self, text: str) -> bytes | int | str:
         return self.to_raw(text)
@@ -54,4 +54,4 @@ def number_or_text(text: str) -> int | str:
 
 
 NUMBERS = KeyForm(numbers=True, to_raw=number_or_text)
-"""Form of decimal keys."""
+"""Key form of formats with decimal keys."""

@@ -169,7 +169,7 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
 
 
 _MORE = 16
-"""Extra children to create: some have no field that begins in the range."""
+"""Additional children to create, since some have no field that begins in the range."""
 
 
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, SupportsInt
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 WHOLE = 1e16
-"""Floats from here on are more than 1 apart and are written with an exponent."""
+"""Floats from this value on differ by more than 1 and are written with an exponent."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 

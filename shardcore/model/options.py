@@ -33,7 +33,7 @@ class OptionPurpose(Enum):
     LOCATE = "locate"
     REKEY = "rekey"
     EDIT = "edit"
-    """Of edits: declared by the verb, not by a format."""
+    """For edits; declared for the kind of edit, not by a format."""
     FACT = "fact"
     """Metadata of one object: given with each object and in manifest lines."""
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 Call = tuple[Callable[..., R], tuple[Any, ...]]
 

@@ -58,7 +58,7 @@ def _without_secret(found: re.Match[str]) -> str:
 
 
 _ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
-"""Bytes that are special to `printf` or a shell, or would start an option."""
+"""Characters that must be escaped: special to `printf` or a shell, or the start of an option."""
 
 
 def shell_line(words: Iterable[str]) -> str:

@@ -22,10 +22,10 @@ PIECE = 1 << 20
 """Bytes compared at once."""
 
 NEAR = 3
-"""Differences separated by at most this many equal bytes are one run."""
+"""Maximum equal bytes between two differences of one run."""
 
 _HEAD = -1 << 62
-"""First key of pieces that belong to no object."""
+"""First key of the pieces that belong to no object."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _cold(shard: Shard, cost_recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, cost_recorder)
     if shard.source is None:
-        raise UsageError("a cold start can be measured for files and folders only")
+        raise UsageError("only a file or a folder has a cold start")
     folder = ColdFolder(shard.source.folder, cost_recorder) if shard.source.folder is not None else None
     return ColdSource(shard.source, cost_recorder, folder, first=head_bytes(shard.source.name), owned=False)
 

@@ -47,14 +47,14 @@ MOST_NAMED = 8
 LONGEST_NAME = 40
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
-"""Metadata values that are equivalent to no value."""
+"""Metadata values that mean the same as a missing value."""
 
 
 class KeyChoice(StrEnum):
     """Rule for the keys of the new shard."""
 
     USUAL = ""
-    """Unchanged if all keys fit the format; else by the rule of the format: sha256 or number."""
+    """Unchanged if all keys are valid in the format; else the rule of the format, sha256 or number."""
     AS_IS = "as-is"
     SHA256 = "sha256"
     """The sha256 of the content; equal contents become one object."""
@@ -131,7 +131,7 @@ def convert(
         choice = KeyChoice(keys)
     except ValueError:
         known = ", ".join(one.value for one in KeyChoice if one.value)
-        raise UsageError(f"unknown rule for keys {short(keys)} (supported: {known})") from None
+        raise UsageError(f"unknown key rule {short(keys)} (supported: {known})") from None
     found = format_of(format)
     _check_apart(shard, Path(out))
     earlier = None
@@ -249,7 +249,7 @@ class EarlierConversion:
     def _cut(self, source: SourceObject) -> Iterator[tuple[SourceObject, dict[str, Any], dict[str, Content]]]:
         ref, start = source.record.ref, 0
         if sum(line["size"] for line in self.joined) != ref.size:
-            raise UsageError(f"{self._where} is not the manifest of this shard: the contents have other sizes")
+            raise UsageError(f"{self._where} is not the manifest of this shard: the sizes of the contents differ")
         found: list[tuple[SourceObject, dict[str, Any], dict[str, Content]]] = []
         for line in self.joined:
             stop = start + line["size"]
@@ -369,7 +369,7 @@ class _Source:
             text = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
             found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
         if self._merged:
-            text = f"{plural(self._merged, 'object')} merged with another one of the same content"
+            text = f"{plural(self._merged, 'object')} merged with another of the same content"
             found.append(Loss(LossKind.KEYS, "merged", self._merged, text))
         if self._revived:
             text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"

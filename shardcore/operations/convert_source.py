@@ -22,8 +22,8 @@ from shardcore.operations.convert_work import (
     ObjectsRequest,
     check_keys,
     first_unfit_key,
+    held_file,
     held_objects,
-    held_whole,
     rows_to_convert,
     unfit_key_of,
     whole_of,
@@ -38,7 +38,7 @@ from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
 MOST_KEPT = 512
-"""Maximum number of shards kept open between checking keys and reading contents, and between plans."""
+"""Maximum number of shards that stay open between checking keys and reading contents, and between plans."""
 
 MOST_KEPT_BYTES = 256 << 20
 """Maximum bytes of all shards that are kept open."""
@@ -165,7 +165,7 @@ class FromMembers(ConvertSource):
 class FromFiles(FromMembers):
     """Objects of a data set whose files are one object each; the file name is the key."""
 
-    _first = staticmethod(held_whole)
+    _first = staticmethod(held_file)
 
     def __init__(self, shard: DataSet, request: ObjectsRequest) -> None:
         super().__init__(shard, request)

@@ -20,7 +20,7 @@ from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 
 MOST_HELD = 2 << 20
-"""Maximum content bytes of a shard held in memory before conversion; the rest is read during it."""
+"""Maximum content bytes of a shard held in memory before conversion; others are read during conversion."""
 
 MOST_OBJECTS = 1 << 14
 """Maximum objects of a shard held in memory."""
@@ -147,7 +147,7 @@ def _first_held(member: Shard, request: ObjectsRequest) -> HeldObjects:
     return HeldObjects(len(rows), left, found)
 
 
-def held_whole(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
+def held_file(shard: DataSet, name: str, progress: Progress, request: ObjectsRequest, keep: bool) -> HeldObjects:
     """Read a shard whose whole content is one object of its data set."""
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None

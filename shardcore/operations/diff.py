@@ -22,7 +22,7 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 PARTS = 1000
-"""Total of the progress of a comparison."""
+"""Total number of progress steps of a comparison."""
 
 
 class DiffDepth(StrEnum):

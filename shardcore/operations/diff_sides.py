@@ -28,7 +28,7 @@ KEYS = 1 << 14
 """Keys hashed at once."""
 
 SPREAD = 16
-"""A range of a local file is read in one piece if it is at most this many times the bytes needed."""
+"""A range of a local file is read at once if it has at most this many times the bytes needed."""
 
 ROWS = 1 << 16
 

@@ -215,9 +215,9 @@ def tombstone(
     Args:
         path: A local file, or the folder of a data set.
         keys: The objects.
-        reason: The reason.
-        who: The person who deletes.
-        ticket: The ticket or request.
+        reason: Reason of the edit.
+        who: Person who makes the edit.
+        ticket: Ticket or request.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         undo: Remove the tombstones instead.
         hard_links: Whether a sidecar with several hard links is replaced under this name only.
@@ -268,7 +268,7 @@ def undo(
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
     """
-    return take_back(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
+    return undo_last(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
 
 
 @opening
@@ -405,7 +405,7 @@ def put_tombstones(
                 return rewrites
 
 
-def take_back(
+def undo_last(
     path: str | Path,
     opened: Opened,
     *,

@@ -68,7 +68,7 @@ def evaluate(text: str, places: GotoNames) -> int:
     if offset < 0:
         raise GotoError(f"{offset} is before the first byte")
     if offset >= max(places.size, 1):
-        raise GotoError(f"{offset:#x} is after the last byte, {max(places.size - 1, 0):#x}")
+        raise GotoError(f"{offset:#x} is after the last byte at {max(places.size - 1, 0):#x}")
     return offset
 
 
@@ -176,7 +176,7 @@ class _Parser:
         if text == "*":
             kind, text, position = self.take()
             if kind not in ("name", "quoted"):
-                raise GotoError(f"{text!r} is not a name: * gives the value of a field", position)
+                raise GotoError(f"{text!r} is not a name: * must be followed by the name of a field", position)
             return _value(text, self.places, position)
         if text == "(":
             value = self.sum()

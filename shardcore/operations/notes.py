@@ -36,7 +36,7 @@ MOST_NOTES = 10_000
 MOST_LETTERS = 10_000
 MOST_BYTES = 8 << 20
 ENDS = 1 << 16
-"""Bytes hashed at the beginning and at the end of a file for its identity."""
+"""Bytes at each end of a file that are hashed for its identity."""
 SUFFIX = ".notes.json"
 
 _VERSION = 1
@@ -68,7 +68,7 @@ class ContentIdentity:
 
     @property
     def file_name(self) -> str:
-        return f"{_lead(self.size)}-{self.sha256}.json"
+        return f"{_size_prefix(self.size)}-{self.sha256}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def open_notes(shard: Shard) -> NoteBook:
         changed = stored.identity is not None and stored.identity != identity
         return NoteBook(beside, _name(shard), identity, stored.notes, beside, changed)
     folder = user_data_folder()
-    lead = _lead(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
+    lead = _size_prefix(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
     try:
         maybe = any(name.startswith(f"{lead}-") for name in os.listdir(folder))  # noqa: PTH208
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
     if beside == book.is_beside:
         return book
     if book.beside is None:
-        raise UsageError("notes are kept beside local files only")
+        raise UsageError("only local files can have notes beside them")
     identity = content_identity(shard)
     target = book.beside if beside else user_data_folder() / identity.file_name
     notes = _read(book.path).notes if os.path.isfile(book.path) else ()  # noqa: PTH113
@@ -299,7 +299,7 @@ def _sorted(notes: Any) -> tuple[Note, ...]:
 def _file_of(shard: Shard) -> Source:
     source = shard.source
     if source is None:
-        raise UsageError(f"{shard.format}: this shard has no file")
+        raise UsageError(f"{shard.format}: this shard is not stored in a file")
     while isinstance(source, PatchedSource):
         source = source.base
     return source
@@ -343,7 +343,7 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
                 raise
 
 
-def _lead(size: int) -> str:
+def _size_prefix(size: int) -> str:
     """Return the prefix of notes files for a file size; if no file has it, no bytes have to be read."""
     return str(size) if size >= 0 else _SET
 

@@ -250,7 +250,7 @@ def salvage(
         # The whole file is searched, parts of it repeatedly: prefetch a remote one in large parallel requests.
         fetching = WholeFiles(source, READ_WHOLE, longest=RANGE)
         with fetching, budgeted(taking=target is not None, allowed=allowed) as budget:
-            done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
+            done = _saved(_Search(_UnclosedSource(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
             _write_report(target, source, done)
         return done
@@ -298,7 +298,7 @@ def _made(folder: str | Path | None) -> Path | None:
     return path
 
 
-class _Lent(WrapperSource):
+class _UnclosedSource(WrapperSource):
     """Source that stays open when a shard that reads from it is closed."""
 
     def close(self) -> None:
@@ -346,7 +346,7 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        raise UsageError(f"{source.name}: no format finds objects in it; specify the format")
+        raise UsageError(f"{source.name}: no objects of any format found; give the format")
     return best
 
 

@@ -53,7 +53,7 @@ class Pattern:
         if len(self.value) > MAX_PATTERN:
             raise UsageError(f"a pattern has at most {plural(MAX_PATTERN, 'byte')}; this one has {len(self.value):,}")
         if not any(self.mask):
-            raise UsageError("a pattern of wildcards only would be found everywhere")
+            raise UsageError("a pattern needs at least one digit that is not a wildcard")
 
     @property
     def size(self) -> int:
@@ -76,7 +76,7 @@ def parse_hex(text: str) -> Pattern:
     for at in range(0, len(digits), 2):
         cell = digits[at : at + 2]
         if not _CELL.fullmatch(cell):
-            raise UsageError(f"{cell!r} is not a byte: two hex digits, or ? for any digit")
+            raise UsageError(f"{cell!r} is not a byte; write two hex digits, ? for any digit")
         value.append(int(cell.replace("?", "0"), 16))
         mask.append(int("".join("0" if digit == "?" else "f" for digit in cell), 16))
     return Pattern(bytes(value), bytes(mask))
@@ -100,7 +100,7 @@ def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
         kind, text = match["kind"] + match["bits"], match["value"]
         order = _SIGNS.get(match["order"], order)
     if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is not a number type; {', '.join(_FORMATS)} are")
+        raise UsageError(f"{kind!r} is not a number type (supported: {', '.join(_FORMATS)})")
     try:
         number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
         data = struct.pack(order + _FORMATS[kind], number)
@@ -343,7 +343,7 @@ def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
 
 
 _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""Base offset of the hits, relative offsets, pattern numbers."""
+"""Hits: base offset, offsets relative to it, pattern numbers."""
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:

@@ -13,7 +13,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _WAIT = 0.05
-"""Seconds between the checks of waiting callers for cancellation."""
+"""Seconds between checks of a waiting caller for cancellation."""
 
 
 class Once(Generic[T]):
@@ -47,7 +47,7 @@ class Once(Generic[T]):
                     busy = self._busy = threading.Event()
                     self._maker = threading.get_ident()
                 elif self._maker == threading.get_ident():
-                    raise RuntimeError("the computation of a cached value needs that value")
+                    raise RuntimeError("a cached value depends on itself")
             if mine:
                 self._make(make, busy)
             else:

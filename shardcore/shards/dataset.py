@@ -59,13 +59,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 PARTS = 1000
-"""Steps of progress per member."""
+"""Progress steps per member."""
 
 UNKNOWN = 1 << 62
-"""Bytes to read when the files cannot be listed."""
+"""Assumed bytes to read if the files cannot be listed."""
 
 MOST_FILES = 40
-"""Number of largest files with a share of their own."""
+"""Number of files, the largest ones, that have a share of their own."""
 
 
 class DataSetFile(Protocol):
@@ -104,7 +104,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
         "file",
         "object",
         numbers,
-        "Files that are about equally full are fetched and rewritten in about the same time.",
+        "Files of about equal size take about the same time to fetch and rewrite.",
         float(numbers.mean()) if len(numbers) else None,
         row_bounds=np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64),
         names=tuple(names),
@@ -114,7 +114,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Bytes whose transfer takes less time than a second request."""
+"""Size of a file whose transfer takes less time than a second request."""
 
 PAGE = 1000
 """Names per page of a listing."""
@@ -175,7 +175,7 @@ class DataSet(Shard):
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
     whole_member: int = WHOLE_MEMBER
-    no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
+    no_loads: str = "Each object of this data set is stored in several files, so there is nothing to compare."
 
     def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
@@ -602,7 +602,7 @@ class DataSet(Shard):
                 recorder.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
-            where = f"in none of the {len(names)} files that may contain it" if names else "no file may contain it"
+            where = f"{len(names)} candidate files were searched" if names else "no file can contain it"
             raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
         raise damage or absent or KeyAbsent(str(key))
 
@@ -726,7 +726,7 @@ class DataSet(Shard):
 
     def _part(self, name: SourceName) -> SourcePart:
         such = f", such as {self.members[0].name}" if self.members else ""
-        raise UsageError(f"unknown source {short(str(name))}; a name begins with one of the files{such}")
+        raise UsageError(f"unknown source {short(str(name))}; a name must begin with a file of the data set{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         path = super().whole_path(offset, source)

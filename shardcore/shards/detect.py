@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 Formats = Callable[[], Iterator[Format]]
-"""Yields the formats in detection order, importing each when its turn comes."""
+"""Function that yields the formats in detection order, and imports each just before."""
 
 LONGEST_BEGINNING = 64
-"""Bytes compared with `Format.begins`."""
+"""Maximum number of bytes compared with `Format.begins`."""
 
 MARK_LIMIT = 1 << 24
 """Maximum bytes read of a marker file; a larger one counts as present."""
@@ -109,7 +109,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     if not verdicts:
         if what := other_folder(folder):
             raise NotAShard(f"{folder.uri} is {what}", is_other=True)
-        raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
+        raise NotAShard(f"{folder.uri}: not a data set of any format; give one of its files")
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:
         # A folder without a description of its files cannot be shown at all.
@@ -153,7 +153,7 @@ def _is_there(folder: Folder, mark: str) -> bool:
     return True
 
 
-def check_there(folder: Folder, names: Collection[object]) -> None:
+def check_found(folder: Folder, names: Collection[object]) -> None:
     """Raise NoSuchObject if a listing is empty, since a prefix of a bucket without keys does not exist."""
     if not names and not folder.lists_cheaply:
         raise NoSuchObject(f"nothing found at {folder.uri}")
@@ -169,7 +169,7 @@ def _likely(folder: Folder, formats: Formats) -> set[str]:
     for number, page in enumerate(folder.pages()):
         names = [entry.name for entry in page]
         if not number:
-            check_there(folder, names)
+            check_found(folder, names)
         if likely := {format for format, pattern in patterns.items() if any(map(pattern.match, names))}:
             return likely
     return set()

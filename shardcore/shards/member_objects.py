@@ -102,7 +102,7 @@ class JoinedObjects(Objects):
             return ObjectColumns.of([], [], [], [])
         pieces, places = [], []
         for number, inside, where in self._by_part(rows):
-            got = self._as_ours(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
+            got = self._join_columns(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
             pieces.append(replace(got, row=rows[where]))
             places.append(where)
         order = np.argsort(np.concatenate(places), kind="stable")
@@ -112,7 +112,7 @@ class JoinedObjects(Objects):
         pieces, texts = [], dict[int, str | None]()
         for number, inside, where in self._by_part(rows):
             columns, keys = self._parts[number][2].page(inside, sizes=sizes)
-            pieces.append((where, replace(self._as_ours(number, columns, 0), row=rows[where])))
+            pieces.append((where, replace(self._join_columns(number, columns, 0), row=rows[where])))
             texts |= zip(where.tolist(), keys, strict=True)
         if not pieces:
             return ObjectColumns.of([], [], [], []), []
@@ -127,7 +127,7 @@ class JoinedObjects(Objects):
                 break
             low, high = max(first, begin), min(last, end)
             if low < high:
-                pieces.append(self._as_ours(number, self._parts[number][2].known(low - begin, high - begin), low))
+                pieces.append(self._join_columns(number, self._parts[number][2].known(low - begin, high - begin), low))
         return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
@@ -167,7 +167,7 @@ class JoinedObjects(Objects):
             for ref in objects.refs(rows[begin:end] - self._firsts[number]):
                 yield located(ref, name, self._firsts[number])
 
-    def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
+    def _join_columns(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
         """Convert the columns of a part: rows are counted from `first`, codecs and kinds get the joined codes."""
         _, shard, objects = self._parts[number]
         return replace(

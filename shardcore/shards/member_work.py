@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
-"""Rows of a member held at once; beyond it, the caller iterates over the member itself."""
+"""Maximum rows of a member held in memory; for more, the caller iterates over the member itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ CHEAP = 16 << 20
 """Maximum decoded bytes of a content that is decoded only for detecting its format."""
 
 BLOCK = 1 << 20
-"""Bytes decoded at once if the format reads ranges."""
+"""Bytes decoded at once if the format can decode ranges."""
 
 
 class InnerSource(Source):
@@ -262,7 +262,7 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
         return WindowSource(shard, step, shard.bytes_of(stored.source), stored.start, stored.stop, owned=owned)
     if ref.size > DEFAULT_LIMIT and not shard.reads_ranges(ref):
         limit = plural(DEFAULT_LIMIT, "byte")
-        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open them")
+        raise LimitExceeded(f"{short(step)} has {plural(ref.size, 'byte')}; at most {limit} are decoded to open one")
     return DecodedSource(shard, step, ref, _base(shard, ref), owned=owned)
 
 

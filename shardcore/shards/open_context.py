@@ -62,7 +62,7 @@ class Reach(Protocol):
 
 
 Opener = Callable[[Source, str], Shard]
-"""Opens a source as a named format."""
+"""Function that opens a source as a given format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class PartialShard(Shard):
     """Readable part of a file that cannot be opened: bytes, tree up to the damage, and the error."""
 
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
-    no_loads = "The list of contents is damaged, so there is nothing to count."
+    no_loads = "The index is damaged, so nothing can be counted."
 
     def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
         self.format = name

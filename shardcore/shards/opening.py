@@ -18,7 +18,7 @@ from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_other_file, judge, judge_folder, partial_match
+from shardcore.shards.detect import LONGEST_BEGINNING, check_found, is_other_file, judge, judge_folder, partial_match
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
@@ -191,7 +191,7 @@ def path_inside(where: str) -> tuple[str, InsidePath] | None:
     if not path:
         return None
     if rest:
-        raise UsageError(f"{short(rest)} is a byte offset: omit it to open the object")
+        raise UsageError(f"{short(rest)} is a range of bytes; omit it to open the object")
     return file, path
 
 
@@ -361,9 +361,9 @@ def create(
         folder = target is not None and means_folder(target)
     if folder and not writes.folder:
         where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
-        raise UsageError(f"{where}{format} is written into one file: give the name of a file")
+        raise UsageError(f"{where}{format} writes one file: give a file name")
     if not folder and not writes.file:
-        raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
+        raise UsageError(f"{format} writes a folder: give a folder, or a name that ends with /")
     from shardcore.writing.output import Output
 
     def output() -> Output:
@@ -457,8 +457,8 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
         verdict = one.detect(probe)
         if verdict is not None and verdict.certainty is Certainty.MAGIC:
             mark = next(mark.rstrip(b"\0").decode("ascii") for mark in marks if head.startswith(mark))
-            what = f"begins with {mark}: it is {one.name}"
-            raise UsageError(f"{probe.name} {what}, and {option} is an option of {named}")
+            what = f"begins with {mark} ({one.name})"
+            raise UsageError(f"{probe.name} {what}, but {option} is an option of {named}")
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
@@ -485,7 +485,7 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     try:
         shard = found.open_folder(folder, context)
     except NotAShard:
-        check_there(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
+        check_found(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
         raise
     if shard.title == Shard.title:
         shard.title = found.folder_title

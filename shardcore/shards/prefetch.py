@@ -21,10 +21,10 @@ MOST_AHEAD = 16 << 20
 """Maximum bytes of an object that is prefetched."""
 
 WINDOW = 2048
-"""Objects considered together; those close to each other are fetched in one range, regardless of their order."""
+"""Objects considered at a time; those close to each other are fetched in one range, in any order."""
 
 WINDOW_BYTES = 32 << 20
-"""Maximum bytes per window: they must still be in the cache when they are used."""
+"""Maximum bytes per window, which must stay in the cache until they are used."""
 
 LEAD = 64
 """Extra bytes fetched before an object, where some formats store its length."""
@@ -33,7 +33,7 @@ Wanted = tuple[str, int, int]
 """Source name and range `[start, stop)`."""
 
 Place = tuple[str | None, Wanted | None]
-"""Member of an object and its bytes; None if unknown or not prefetched."""
+"""Member of an object, and its bytes; None if unknown or not to be prefetched."""
 
 
 def fetched_ahead(

@@ -33,7 +33,7 @@ WINDOW = 1 << 20
 """Bytes searched at a time."""
 
 CANDIDATE = 1024
-"""Cost of a candidate offset, in bytes, in addition to the bytes examined there."""
+"""Cost of a candidate offset, in bytes, in addition to the bytes examined."""
 
 _NEAR = 1 << 18
 
@@ -62,13 +62,13 @@ class Condition(Enum):
     """Condition of an object found in a damaged file."""
 
     WHOLE = "whole"
-    """All bytes are confirmed by a checksum in the file."""
+    """A checksum in the file confirms all bytes."""
     UNCHECKED = "unchecked"
     """Can be extracted, but the file has no checksum of it."""
     DAMAGED = "damaged"
-    """Stored bytes exist but are corrupt."""
+    """The stored bytes are corrupt."""
     LOST = "lost"
-    """The index lists it, but its bytes are missing."""
+    """Listed in the index, but the bytes are missing."""
 
     @property
     def label(self) -> str:
@@ -141,7 +141,7 @@ class SalvagedObject:
 
 
 Checked = Callable[[ObjectRef], str]
-"""Name of the checksum that confirms an object when it is read; empty if it is unverified."""
+"""Function that returns the name of the checksum that confirms an object; empty if there is none."""
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
@@ -206,11 +206,11 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
             where = plural(len(found), "range")
-            damaged.notes.append(f"{many} in {where} belong to no object; they can be extracted as raw ranges")
+            damaged.notes.append(f"{many} in {where} belong to no object, and can be extracted as raw ranges")
         return
     for start, stop in found:
         pieces = partial(read_pieces, damaged.source, start, stop)
-        why = "bytes that belong to no object: stored uncompressed, damaged, or no content"
+        why = "bytes of no object: uncompressed content, damaged content, or unused"
         yield SalvagedObject(
             None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
         )

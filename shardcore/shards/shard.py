@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_FIELDS = 4096
-"""Maximum fields returned at once, since each needs nodes."""
+"""Maximum number of fields returned at once; each costs a path of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
     @wraps(read)
     def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
         if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is not a range: its start is after its end")
+            raise UsageError(f"{start}..{stop} is not a range: the start is after the end")
         return read(shard, ref, start, stop, **options)
 
     return call
@@ -145,7 +145,7 @@ class Shard(Displayed, ABC):
     _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
     decodes_to_verify: ClassVar[bool] = False
-    no_loads: str = "This format has no slots or parts of which one could be fuller than another."
+    no_loads: str = "This format has no slots or parts whose load could be compared."
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Wrap the methods that read, so that they run within a budget."""
@@ -672,8 +672,8 @@ class Shard(Displayed, ABC):
         return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        hint = "@A-B for the decoded bytes of A to B, or a file beside it that the tree shows"
-        raise UsageError(f"unknown source {short(str(name))}; a name is {hint}")
+        hint = "@A-B for decoded bytes A to B, or the name of a file in the tree"
+        raise UsageError(f"unknown source {short(str(name))}; use {hint}")
 
     def bytes_of(self, name: str) -> Source:
         """Return the source of a name in `Span.source`; see `part`."""
@@ -775,7 +775,7 @@ class Shard(Displayed, ABC):
             ShardError: It cannot be opened.
         """
         if name:
-            raise UsageError(f"no file {short(name)} here")
+            raise UsageError(f"no file {short(name)} in this shard")
         yield self
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:

@@ -30,7 +30,7 @@ class Compared:
     wanted: bytes
     stored: bytes
     span: Span | None = None
-    origin: str = "Looked for"
+    origin: str = "Requested"
     words: bool = False
 
 

@@ -19,7 +19,7 @@ _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier st
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
 
 VALUES = ("Values", "Computed values")
-"""Titles of the table of values: of a step that reads, and of one that computes."""
+"""Titles of the table of values, for a step that reads and for one that computes."""
 
 _MOST_SECTIONS = 8
 _MOST_SPANS = 6
@@ -30,7 +30,7 @@ _WORD = 8
 _LETTERS = 72
 _COLUMNS = 3
 _NARROW = 12
-"""A span with parts that is narrower than 1/n of the file gets its own ruler."""
+"""A span with parts gets its own ruler if it is smaller than this fraction (1/n) of the file."""
 
 _ROLE_TONES = {
     FieldRole.OFFSET: Tone.POINTER,
@@ -87,7 +87,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     figures += rulers
     stages = max((item.stage for figure in figures for item in figure.items), default=0)
     if stages:
-        figures = [one if any(item.stage for item in one.items) else _at_the_end(one, stages) for one in figures]
+        figures = [one if any(item.stage for item in one.items) else _in_last_stage(one, stages) for one in figures]
     names = {item.name for figure in figures for item in figure.items}
     links = tuple(
         Link(target.item, end, tone=Tone.POINTER)
@@ -99,7 +99,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     return Drawing(step.title, tuple(figures), links, step.caption, more, legend=MappingProxyType(legend))
 
 
-def _at_the_end(figure: Figure, stage: int) -> Figure:
+def _in_last_stage(figure: Figure, stage: int) -> Figure:
     """Show the values of a figure only in the last stage of the animation; sections are always shown."""
     late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
     if isinstance(figure, Table):

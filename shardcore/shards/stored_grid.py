@@ -25,7 +25,7 @@ THREADS = min(os.cpu_count() or 1, 4)
 """Threads that read and decompress chunks of local files."""
 
 TOGETHER_BYTES = 1 << 20
-"""Bytes of small local chunks that a thread reads together; single ones would mostly wait."""
+"""Bytes of small local chunks that a thread reads together; reading them one by one is slower."""
 
 
 class StoredGrid(ChunkGrid):

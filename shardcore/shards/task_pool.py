@@ -38,19 +38,19 @@ BATCH = 32
 """Maximum shards per task; a task of a cluster has about 1 ms overhead."""
 
 BATCH_BYTES = 1 << 30
-"""Maximum bytes of the shards of one task, if it has several."""
+"""Maximum bytes of a task with several shards."""
 
 FEW_TASKS = 4
-"""Minimum tasks per worker, if there are enough shards."""
+"""Minimum number of tasks per worker, if there are enough shards."""
 
 UNKNOWN_WORKERS = 16
 """Assumed number of workers of an executor that does not state it."""
 
 AHEAD = 16
-"""Finished tasks that may wait for their turn, per running task, so that a slow shard delays only its own result."""
+"""Finished tasks that may wait for an earlier one, per running task, so that a slow shard does not stop the others."""
 
 MOST_LOST = 3
-"""Maximum consecutive losses of processes without a finished task."""
+"""Maximum number of processes lost in succession without a finished task."""
 
 
 class TaskPool:
@@ -132,7 +132,7 @@ class TaskPool:
             try:
                 pickle.dumps(parts)
             except Exception as error:
-                text = f"this cannot be sent to another process ({short(str(error))}): define the function in a module"
+                text = f"cannot be sent to another process ({short(str(error))}): define the function in a module"
                 raise UsageError(text) from error
 
     def each(
@@ -263,7 +263,7 @@ class TaskLimits:
         if self._remote is None or not self.limited:
             return tickets
         if any(some is not None and some < len(tickets) for some in self._left):
-            raise BudgetSpent("the request limits leave nothing for the remaining shards", remedy=Remedy.LIMIT_REQUESTS)
+            raise BudgetSpent("the limit of requests or bytes is used up", remedy=Remedy.LIMIT_REQUESTS)
         each = [None if some is None else max(some // left, 1) for some in self._left]
         self._left = [
             None if some is None or part is None else some - part * len(tickets)
@@ -312,7 +312,7 @@ def check_encrypted(executor: Executor) -> None:
     """Raise UsageError if credentials would be sent over an unencrypted connection."""
     scheduler = getattr(getattr(executor, "_client", None), "scheduler", None)
     if not str(getattr(scheduler, "address", "")).startswith("tls://"):
-        raise UsageError("credentials are sent to a cluster over TLS only: its address begins with tls://")
+        raise UsageError("credentials are sent over TLS only: give an address that begins with tls://")
 
 
 @contextmanager
@@ -356,7 +356,7 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise SourceError(f"the scheduler at {short(address)} does not answer") from error
+        raise SourceError(f"the scheduler at {short(address)}does not respond") from error
     try:
         yield TaskPool(client.get_executor(), keys=keys, state=state)
     finally:

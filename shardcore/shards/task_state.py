@@ -62,7 +62,7 @@ class TaskState:
             found = json.loads(line)
             self._lines[found["done"]] = found["result"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise UsageError(f"{path}, line {number}: not the state of a run") from None
+            raise UsageError(f"{path}, line {number}: not a state file") from None
 
     def found(self, marks: Sequence[str]) -> dict[int, Any]:
         """Return the stored results, by index in `marks`; UsageError if another version of the program wrote them."""
@@ -106,7 +106,7 @@ def to_plain(value: Any, *, compared: bool = False) -> Any:
     if dataclasses.is_dataclass(value):
         fields = [one.name for one in dataclasses.fields(value) if one.compare or not compared]
         return {"": name, "of": {one: plain(getattr(value, one)) for one in fields}}
-    raise TypeError(f"{name} cannot be kept as JSON")
+    raise TypeError(f"{name} cannot be stored as JSON")
 
 
 def from_plain(value: Any) -> Any:

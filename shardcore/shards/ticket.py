@@ -57,7 +57,7 @@ class ShardTicket:
 def check_keys(ticket: ShardTicket) -> None:
     """Raise UsageError if a ticket contains credentials: clusters keep tasks in memory and logs of other machines."""
     if ticket.has_keys:
-        raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+        raise UsageError("credentials are not sent to workers: name a profile that exists there, or none to use theirs")
 
 
 def folder_address(folder: str, opened_at: str) -> str:

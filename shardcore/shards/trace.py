@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 COMPUTED = "computed, no bytes"
-"""Text of a step that reads no bytes."""
+"""Text displayed for a step that reads no bytes."""
 
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
-"""Outcome if only a description was found; the bytes of the object are in unavailable files."""
+"""Outcome if only a description was found, because the bytes of the object are in unavailable files."""
 TOMBSTONED = "found, tombstoned"
 """Outcome if a sidecar declares the object deleted; its bytes still exist."""
 ABSENT = "absent"
@@ -66,7 +66,7 @@ def _brief(member: str) -> str:
 
 
 _LONG_NAME = 40
-_DAMAGED_WHY = "A reader that continued from here would return wrong bytes; so it stops and reports the offset."
+_DAMAGED_WHY = "A reader that continued would return wrong bytes, so it stops and reports the offset."
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def layers_of(link: str) -> tuple[Layer, ...]:
     """Return the layers with precomputed sources, in order, one per source; UsageError if the state is invalid."""
     state = unquote(link.partition("#!")[2]).strip()
     if not state.startswith("{"):
-        raise UsageError("this Neuroglancer link only refers to its state: open the address of a layer")
+        raise UsageError("this Neuroglancer link contains only the address of its state: open the address of a layer")
     try:
         found = parse_json(_plain_json(state), "the state of the link", limits=LIMITS)
     except FormatError as error:

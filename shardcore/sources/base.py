@@ -26,10 +26,10 @@ PurposeAt = Callable[[int], ReadPurpose | None]
 """Returns the purpose of the byte at an offset."""
 
 WHOLE_HEAD = 1 << 16
-"""First range of a remote file whose index is at the beginning."""
+"""Bytes in the first range of a remote file whose index is at the beginning."""
 
 SMALL_HEAD = 1 << 12
-"""First range of a file with only a few fields at the beginning."""
+"""Bytes in the first range of a remote file with only a few fields at the beginning."""
 
 FAR_GAP = 1 << 16
 """Maximum gap between ranges of a remote file that are fetched as one."""
@@ -42,7 +42,7 @@ RANGE = 8 * 1024 * 1024
 """Maximum bytes of one request; larger ranges are fetched by several in parallel."""
 
 WHOLE_RANGE = 3 * RANGE
-"""The same when a whole file is fetched and nothing is used before most of it is there."""
+"""Maximum bytes of one request when a whole file is fetched and most of it is needed before it is used."""
 
 AHEAD = 8 * RANGE
 """Bytes prefetched for readers of large ranges, shared by all of them."""
@@ -197,7 +197,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {ends_text(start, stop)} were requested; it ends at {size:#x}",
+                f"{self.name}: bytes {ends_text(start, stop)} were requested; the file ends at {size:#x}",
                 span=Span("", min(start, size), size),
             )
 
@@ -412,8 +412,8 @@ NAME_LIMIT = 4096
 def check_name(name: str) -> str:
     """Return a relative, normalised name; SourceError if it leaves its folder or contains NUL or a backslash."""
     if len(name) > NAME_LIMIT:
-        raise SourceError(f"refused to follow the name {short(name)} of {len(name)} characters: at most {NAME_LIMIT}")
+        raise SourceError(f"refused to open {short(name)}: {len(name)} characters, at most {NAME_LIMIT} are allowed")
     parts = name.split("/")
     if not name or "\0" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
-        raise SourceError(f"refused to follow the name {name!r}: it is not a plain relative name")
+        raise SourceError(f"refused to open {name!r}: not a relative name inside the folder")
     return name

@@ -71,8 +71,8 @@ class CostRecorder:
     def check_at_hand(self, near: bool, what: str) -> None:
         """Raise `UsageError` if `what` would have to be fetched, but `fetch` is off."""
         if not near and not self.fetch:
-            known = "the cold cost is computed from cached bytes"
-            raise UsageError(f"{known}; {what} must be fetched: look the key up again")
+            known = "the cold cost needs cached bytes"
+            raise UsageError(f"{known}, but {what} is not cached: look the key up again")
 
 
 class ColdSource(Source):

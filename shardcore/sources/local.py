@@ -26,7 +26,7 @@ from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.system import is_link_entry, is_link_status, is_special_name, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
-"""Extents examined of a sparse file; beyond, the allocated blocks count."""
+"""Maximum extents examined of a sparse file; with more, its allocated blocks are counted."""
 
 
 _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", default=None)
@@ -162,7 +162,7 @@ class FileSource(Source):
         try:
             now = _identity(self._absolute.stat())
         except OSError as error:
-            raise SourceError(f"{self.name} is gone: {reason_of(error)}") from error
+            raise SourceError(f"{self.name}was deleted: {reason_of(error)}") from error
         if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
@@ -258,7 +258,7 @@ class LocalFolder(Folder):
         step = str(self.path)
         for part in name.split("/"):
             if is_special_name(part):
-                raise SourceError(f"refused to open {short(name)}: on this system that is not a valid file name")
+                raise SourceError(f"refused to open {short(name)}: not a valid file name on this system")
             step = f"{step}/{part}"
             try:
                 status = os.lstat(step)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_TEXT = 16 << 20
-"""Maximum bytes of a text with opening options."""
+"""Maximum bytes of a text file with options for opening."""
 
 
 def source_of(
@@ -42,7 +42,7 @@ def source_of(
         return BytesSource(bytes(where))
     text = str(where)
     if not text:
-        raise UsageError("no path is given")
+        raise UsageError("no path given")
     if is_address(text):
         # Not needed for local files.
         from shardcore.sources.remote.options import RemoteOptions
@@ -75,7 +75,7 @@ def folder_of(
 def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
     """Return the content of a text file at an address, or of the file `mark` in a folder; at most `MOST_TEXT` bytes."""
     address = parse_address(where)
-    if address.stands_alone:
+    if address.is_single_file:
         target = source_of(where, remote, tape)
         with closing(target):
             return target.read_first(MOST_TEXT) if isinstance(target, Source) else b""

@@ -17,7 +17,7 @@ MOST_CHANGES = 1000
 """Maximum changes of one source."""
 
 MOST_NEW = 16 << 20
-"""Maximum new bytes of all changes, which are in memory."""
+"""Maximum new bytes of all changes together, which are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Change:
     def flip(offset: int, bit: int, old: int) -> Change:
         """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
         if not 0 <= bit < 8:
-            raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
+            raise UsageError(f"a bit of a byte is a number from 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod
@@ -250,11 +250,11 @@ def steps_of(changes: Sequence[Change]) -> int:
 def check_room(changes: Sequence[Change]) -> None:
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
-            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue there"
+            f"{len(changes):,} changes;at most {MOST_CHANGES:,} are kept: save a copy and continue with the copy"
         )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
-        raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")
+        raise LimitExceeded(f"{size:,} new bytes;at most {MOST_NEW:,} are kept in memory")
 
 
 def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:

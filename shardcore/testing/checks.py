@@ -17,10 +17,10 @@ from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.testing.sampling import rounds, sampled
-from shardcore.testing.sources import Line
+from shardcore.testing.sources import LossyConnection
 
 SMALL = 8192
-"""Maximum size of a file of which every offset may be tested."""
+"""Maximum size of a file whose offsets are all tested."""
 
 OFFSETS = rounds(300, 60)
 """Number of offsets passed to `explain`, in addition to the same number of run starts."""
@@ -236,21 +236,21 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
             queue += list(kids)
 
 
-def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
+def check_lost_connection(opened: Callable[[LossyConnection], Shard], count: int) -> None:
     """Assert that a lost connection ends verification with an error, whenever it is lost, and is not a finding.
 
     Args:
         opened: Opens a shard through a given connection.
         count: Number of points of failure that are tested.
     """
-    whole = Line()
+    whole = LossyConnection()
     with opened(whole) as shard:
         opening = whole.requests
         right = {(one.code, one.span, one.message) for one in shard.verify(Depth.CONTENT).findings}
     for left in sampled(range(whole.requests), count, full=False):
         lost = None
         try:
-            with opened(Line(left)) as shard:
+            with opened(LossyConnection(left)) as shard:
                 report = shard.verify(Depth.CONTENT)
         except ConnectionFailed as error:
             lost = error

@@ -21,7 +21,7 @@ from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
 from shardcore.testing.checks import (
-    check_lost_line,
+    check_lost_connection,
     check_steps,
     live_keys,
     walk,
@@ -29,7 +29,7 @@ from shardcore.testing.checks import (
 from shardcore.testing.damage import check_promise, mutated
 from shardcore.testing.sampling import rounds
 from shardcore.testing.shard_contract import CommonContract
-from shardcore.testing.sources import CountingFolder, LineFolder
+from shardcore.testing.sources import CountingFolder, LossyFolder
 
 MOST_DAMAGED = 300_000
 """Maximum size of a file that is damaged."""
@@ -61,7 +61,7 @@ class DataSetContract(CommonContract):
         if "sample" in metafunc.fixturenames:
             metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
 
-    def test_plain_words_are_true_at_once(self, sample: Path) -> None:
+    def test_objects_are_the_same_before_and_after_the_index(self, sample: Path) -> None:
         """Length, slices and keys are the same before and after `load_index`."""
         with self.opened(sample) as late:
             late.load_index()
@@ -91,7 +91,7 @@ class DataSetContract(CommonContract):
                 check_promise(found)
             copy.write_bytes(path.read_bytes())
 
-    def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
+    def test_cheap_properties_read_nothing(self, sample: Path) -> None:
         """Properties that the window uses on its main thread read nothing, before and after `load_index`."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(folder) as found:
@@ -133,7 +133,7 @@ class DataSetContract(CommonContract):
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
                 assert found.read(ref) == found.read(late)
 
-    def test_everything_speaks_in_the_words_of_the_data_set(self, sample: Path) -> None:
+    def test_all_spans_are_those_of_the_data_set(self, sample: Path) -> None:
         """The data set can resolve the spans of objects, steps, findings, trees, paths and runs, and they agree."""
         with self.opened(sample) as found:
             found.load_index()
@@ -151,8 +151,8 @@ class DataSetContract(CommonContract):
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
         """A connection lost at any point ends verification with that error, and a partial report."""
         for jobs in (1, 4):
-            check_lost_line(
-                lambda line: self.opened(LineFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
+            check_lost_connection(
+                lambda line: self.opened(LossyFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
                 rounds(60, 4),
             )
 

@@ -18,10 +18,10 @@ WIDTHS = (320, 560, 900, 1600)
 """Widths in pixels at which drawings are tested."""
 
 WIDE = 48.0
-"""Minimum pixels of a box that must have a text."""
+"""Minimum width in pixels of an item that must have a text."""
 
 SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
-"""Tones whose boxes may have no text."""
+"""Tones of items that need no text."""
 
 _NEAR = 40.0
 

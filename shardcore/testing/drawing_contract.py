@@ -100,7 +100,7 @@ class DrawingContract:
             if trace is not None and trace.outcome == "found":
                 assert set(self.names) <= set(names)
 
-    def test_having_them_reads_nothing(self, sample: Path) -> None:
+    def test_listing_drawings_reads_nothing(self, sample: Path) -> None:
         """Listing the drawings reads no byte."""
         if sample.is_dir():
             pytest.skip("a folder has no bytes that could be counted")

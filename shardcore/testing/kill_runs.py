@@ -22,7 +22,7 @@ from typing import Any
 from shardcore.testing.sampling import FULL
 
 END = 600
-"""Calls at the end of a run that are tested densely."""
+"""Number of function calls at the end of a run that are tested more densely."""
 
 
 def count_of(moments: int) -> int:

@@ -23,7 +23,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.testing.checks import (
     check_columns,
     check_explained,
-    check_lost_line,
+    check_lost_connection,
     check_mapping,
     check_sequence,
     check_steps,
@@ -33,7 +33,7 @@ from shardcore.testing.checks import (
 )
 from shardcore.testing.damage import check_promise, exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
-from shardcore.testing.sources import CountingSource, LineSource
+from shardcore.testing.sources import CountingSource, LossySource
 
 
 class CommonContract:
@@ -131,7 +131,7 @@ class ShardContract(CommonContract):
         with self.opened(sample) as shard:
             check_tiling(shard)
 
-    def test_what_bytes_are_for_comes_to_the_size_of_the_file(self, sample: Path) -> None:
+    def test_byte_shares_add_up_to_the_file_size(self, sample: Path) -> None:
         """The byte shares add up to the file size, before and after `load_index`; loads count every row."""
         with self.opened(sample) as shard:
             assert shard.source is not None
@@ -149,7 +149,7 @@ class ShardContract(CommonContract):
             shard.load_index()
             check_explained(shard)
 
-    def test_bytes_know_their_object(self, sample: Path) -> None:
+    def test_bytes_of_an_object_have_its_row(self, sample: Path) -> None:
         """After `load_index`, the path to the bytes of an object contains its row and no other row."""
         with self.opened(sample) as shard:
             shard.load_index()
@@ -230,7 +230,7 @@ class ShardContract(CommonContract):
                 shard.find(key)
                 assert len(source.ranges) <= self.find_ranges, source.ranges
 
-    def test_progress_is_told_and_cancels(self, sample: Path) -> None:
+    def test_progress_is_reported_and_cancels(self, sample: Path) -> None:
         """Verification reports progress, and stops if the callback raises `Cancelled`."""
         reported: list[tuple[int, int]] = []
         with self.opened(sample) as shard:
@@ -247,7 +247,7 @@ class ShardContract(CommonContract):
     def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
         """A connection lost at any point ends verification with that error, and a partial report."""
         base = self.counting(sample)
-        check_lost_line(lambda line: self.opened(LineSource(base, line)), rounds(20, 4))
+        check_lost_connection(lambda line: self.opened(LossySource(base, line)), rounds(20, 4))
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
         """A file truncated anywhere raises a `ShardError`, or opens as a partial shard that can be explored."""

@@ -57,7 +57,7 @@ class SourceContract:
             assert source.read_first(0) == b""
             assert source.read_first(len(self.data) * 2) == self.data
 
-    def test_reads_that_nobody_wants_are_not_made(self, tmp_path: Path) -> None:
+    def test_reads_check_for_cancellation(self, tmp_path: Path) -> None:
         """Every kind of read first calls the cancellation check of its context."""
 
         def stop() -> None:
@@ -85,7 +85,7 @@ class SourceContract:
         with self.opened(tmp_path) as source, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda r: source.read(*r), ranges)) == [self.data[a:b] for a, b in ranges]
 
-    def test_an_unchanged_source_says_so(self, tmp_path: Path) -> None:
+    def test_an_unchanged_source_is_unchanged(self, tmp_path: Path) -> None:
         """`check_unchanged` raises nothing, and `identity` is stable."""
         with self.opened(tmp_path) as source:
             before = source.identity

@@ -114,7 +114,7 @@ class FailingSource(BytesSource):
         return super()._read(start, stop)
 
 
-class Line:
+class LossyConnection:
     """Connection to a server that is lost after `left` requests; None: never lost."""
 
     def __init__(self, left: int | None = None) -> None:
@@ -130,13 +130,13 @@ class Line:
             self.requests += 1
 
 
-class LineSource(WrapperSource):
-    """Source read through a `Line`, as are the files beside it."""
+class LossySource(WrapperSource):
+    """Source read through a `LossyConnection`, as are the files beside it."""
 
-    def __init__(self, base: Source, line: Line) -> None:
+    def __init__(self, base: Source, line: LossyConnection) -> None:
         super().__init__(base)
         self._line = line
-        self.folder = None if base.folder is None else LineFolder(base.folder, line)
+        self.folder = None if base.folder is None else LossyFolder(base.folder, line)
 
     def _read(self, start: int, stop: int) -> bytes:
         self._line.request()
@@ -155,10 +155,10 @@ class LineSource(WrapperSource):
         return super()._read_many(ranges)
 
 
-class LineFolder(Folder):
-    """Folder read through a `Line`."""
+class LossyFolder(Folder):
+    """Folder read through a `LossyConnection`."""
 
-    def __init__(self, base: Folder, line: Line) -> None:
+    def __init__(self, base: Folder, line: LossyConnection) -> None:
         self.base, self.line = base, line
         self.name, self.uri = base.name, base.uri
 
@@ -168,18 +168,18 @@ class LineFolder(Folder):
 
     def open(self, name: str) -> Source:
         self.line.request()
-        return LineSource(self.base.open(name), self.line)
+        return LossySource(self.base.open(name), self.line)
 
     def open_on_demand(self, name: str) -> Source:
         self.line.request()
-        return LineSource(self.base.open_on_demand(name), self.line)
+        return LossySource(self.base.open_on_demand(name), self.line)
 
     def folder(self, name: str) -> Folder:
-        return LineFolder(self.base.folder(name), self.line)
+        return LossyFolder(self.base.folder(name), self.line)
 
     def parent(self) -> Folder | None:
         parent = self.base.parent()
-        return None if parent is None else LineFolder(parent, self.line)
+        return None if parent is None else LossyFolder(parent, self.line)
 
 
 class PatternSource(Source):

@@ -16,7 +16,7 @@ class KeyRule(Enum):
     """Default rule for the key of an input."""
 
     CONTENT = "from the content"
-    """Computed by the writer: `add(None, data)`."""
+    """The writer computes the key: `add(None, data)`."""
     PATH = "the path below the folder that was given, with /; else the name of the file"
     OWN = "a rule of the format"
     """Computed by `Writes.own_key` from the file name."""

@@ -125,7 +125,7 @@ class Edit:
         at = 0
         for one in sorted(self.changes, key=lambda one: one.start):
             if one.start < at or one.stop > self.new_size:
-                raise UsageError(f"the changes of {self.path} overlap, or reach over its new end")
+                raise UsageError(f"the changes of {self.path} overlap, or extend beyond its new end")
             at = one.stop
 
 
@@ -293,7 +293,7 @@ def check_names(path: Path, *, hard_links: bool) -> None:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
         raise UsageError(
-            f"{path} has {status.st_nlink} names (hard links): an edit changes the file under all of them",
+            f"{path} has {status.st_nlink} names (hard links): an edit changes all of them",
             remedy=Remedy.HARD_LINKS,
         )
 

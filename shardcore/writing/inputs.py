@@ -57,7 +57,7 @@ class LeftOut:
 
     def notes(self) -> list[str]:
         counts = (
-            (self._links, plural(self._links, "link") + ", which are not followed in folders"),
+            (self._links, plural(self._links, "link") + " (links in folders are not followed)"),
             (self._others, plural(self._others, "pipe, socket or device", "pipes, sockets and devices")),
         )
         return [f"left out: {words}" for count, words in counts if count]
@@ -90,7 +90,7 @@ def input_files(
             yield path, path.name
         else:
             there = os.path.exists(path)  # noqa: PTH110
-            why = f"{path} is not a regular file" if there else f"there is no file {path}"
+            why = f"{path} is not a regular file" if there else f"file not found: {path}"
             left_out.fail(str(path), SourceError(why))
 
 
@@ -164,8 +164,8 @@ def without_replaced(
         elif inputs is None or Path(same) in inputs:
             raise overwrite_error(Path(same))
         elif notes is not None:
-            notes.append(f"left out: {same}, which the new shard replaces")
+            notes.append(f"left out: {same}: the new shard replaces it")
 
 
 def overwrite_error(path: Path) -> UsageError:
-    return UsageError(f"{path} is an input and would be replaced: give the new shard another name")
+    return UsageError(f"{path} is an input, and would be overwritten: give the new shard another name")

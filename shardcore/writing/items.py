@@ -17,7 +17,7 @@ from shardcore.system import open_file
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
-"""Origin of a content: a path, bytes, only a size (to plan), or a function that starts reading it."""
+"""Content: a path, bytes, only a size (to plan), or a function that starts reading."""
 
 SMALL_FILE = 1 << 16
 """Maximum size of a file that is read at once."""
@@ -33,7 +33,7 @@ class Stated:
     def check_size(self, size: int, label: str) -> None:
         if self.size is not None and self.size != size:
             have, want = grouped_digits(size), grouped_digits(self.size)
-            raise SourceError(f"{label} has a size of {have}; the manifest states {want}")
+            raise SourceError(f"{label} has {have} bytes; the manifest states {want}")
 
     def check_sha256(self, sha256: str, label: str) -> None:
         if self.sha256 and self.sha256 != sha256:
@@ -227,7 +227,7 @@ def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> Non
     except OSError as error:
         raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
     if after.st_size != before.st_size:
-        sizes = f"{grouped_digits(before.st_size)} bytes at first, then {grouped_digits(after.st_size)}"
+        sizes = f"{grouped_digits(before.st_size)}bytes before, then {grouped_digits(after.st_size)}"
         raise SourceError(f"{label} changed while it was packed: {sizes}; pack again")
     if (after.st_mtime_ns, after.st_ino, after.st_dev) != (before.st_mtime_ns, before.st_ino, before.st_dev):
         raise SourceError(f"{label} changed while it was packed; pack again")

@@ -29,12 +29,12 @@ from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
 KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))
-"""Members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
+"""JSON members that are not metadata. `size` and `sha256` are compared with the file while it is read."""
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
-"""Limits of a manifest with another layout, which is read at once."""
+"""Limits of a manifest that is not one object per line, which is parsed at once."""
 
 RESULT = ".manifest.json"
 
@@ -155,7 +155,7 @@ class ManifestReader:
                     yield held
                 held = made
             elif held is None or held.key != made.key:
-                raise self._wrong(number, f"the part {short(part)} has no object before it")
+                raise self._wrong(number, f"the part {short(part)} must follow its object")
             else:
                 held.parts[str(part)] = made.content  # type: ignore[index]
                 held.stated[str(part)] = made.stated[""]  # type: ignore[index]
@@ -266,7 +266,7 @@ class ManifestReader:
                 return
             if entry:
                 yield number, self._object(number, entry.removesuffix(","))
-        raise self._wrong(number, "the file ends within `objects`")
+        raise self._wrong(number, "the file ends in the middle of `objects`")
 
     def _at_once(self, text: str, number: int) -> Iterator[tuple[int, dict[str, Any]]]:
         members = self._object(number, text, WHOLE)

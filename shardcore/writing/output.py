@@ -28,7 +28,7 @@ from shardcore.writing.temporary import (
 from shardcore.writing.temporary_names import new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
 TRIES = 5
-"""Attempts to create a temporary folder: a concurrent `sweep` may remove it before it is locked."""
+"""Attempts to create a temporary folder, since a concurrent `sweep` may remove it before it is locked."""
 
 
 _ALIVE: WeakSet[Output] = WeakSet()
@@ -206,7 +206,7 @@ class Output:
         # After a fork, it belongs to the parent process.
         if (self._files or self._prepared is not None) and os.getpid() == self._process:
             self.discard()
-            warn(f"unfinished {self.target}: the files are removed", ResourceWarning, source=self, stacklevel=3)
+            warn(f"{self.target} was not finished: its files are removed", ResourceWarning, source=self, stacklevel=3)
 
     def __del__(self) -> None:
         self.abandon()
@@ -358,6 +358,6 @@ def _check_movable(root: Path, name: str, prepared: Path) -> None:
         if is_link(folder) or not folder.is_dir():
             raise SourceError(f"cannot write into {target}: {folder} is not a folder")
     if folder.stat().st_dev != prepared.stat().st_dev:
-        raise SourceError(f"cannot write into {target}: {folder} is on another file system than {root}")
+        raise SourceError(f"cannot write to {target}: {folder} is on another file system than {root}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SourceError(f"cannot write into {target}: permission denied")

@@ -25,7 +25,7 @@ from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, Temporar
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
-"""Bytes between updates of the record, from which a killed run is resumed."""
+"""Bytes between updates of the record, from which a later run resumes."""
 
 MOST_RECORDS = 200
 """Maximum records; the oldest are removed."""
@@ -119,7 +119,7 @@ class PartialRecord:
                 path.unlink(missing_ok=True)
 
 
-def write_kept(
+def write_resumable(
     path: Path,
     mark: str,
     size: int,
@@ -146,7 +146,7 @@ def write_kept(
                 record.note(file, digest.hexdigest())
                 due = file.at + NOTED_EVERY
         if file.at != size:
-            raise SourceError(f"cannot write {path}: {file.at} bytes came, not {size}")
+            raise SourceError(f"cannot write {path}: received {file.at} bytes instead of {size}")
         # Keep the lock until the rename; otherwise another run would continue the complete file.
         file.hold()
         file.close()

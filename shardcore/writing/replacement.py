@@ -49,7 +49,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
                 if not os.path.lexists(place):
                     raise
         else:
-            raise UsageError(f"another run has begun to replace {place.parent}", remedy=Remedy.FINISH)
+            raise UsageError(f"another run is already replacing files in {place.parent}", remedy=Remedy.FINISH)
     except OSError as error:
         raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
     try:
@@ -86,7 +86,7 @@ def finish(place: Path) -> list[Path]:
                     (root / name).unlink()
                     removed.append(root / name)
     except OSError as error:
-        why = f"replacing {root} is not finished: {reason_of(error)}"
+        why = f"replacing files in {root} is not finished: {reason_of(error)}"
         raise SourceError(why, remedy=Remedy.FINISH) from error
     remove_tree(place)
     sync_folders([root])
@@ -110,7 +110,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
         raise UsageError(f"replacing {target} was interrupted", remedy=Remedy.FINISH)
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or not is_own(found):
-        raise FormatError(f"{place} is not a folder of this user: remove it")
+        raise FormatError(f"{place} is not a folder of the current user: remove it")
     return finish(place)
 
 
@@ -149,4 +149,4 @@ def _check_folders(root: Path, name: str) -> None:
     for part in name.split("/")[:-1]:
         folder = folder / part
         if is_link(folder):
-            raise FormatError(f"{folder} is a link: nothing is moved or removed through it")
+            raise FormatError(f"{folder} is a link: links are not followed when files are moved or removed")

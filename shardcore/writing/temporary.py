@@ -37,10 +37,10 @@ LARGE = 1 << 22
 """Minimum size of a complete file that is hashed and synced on a thread."""
 
 FEW = 16
-"""More files than this are synced by one call for the whole file system."""
+"""If there are more files than this, one call syncs the whole file system."""
 
 TRIES = 3
-"""Attempts to create a temporary file; the last one stays unlocked."""
+"""Attempts to create a temporary file; the last one is made without a lock."""
 
 
 class Draining:
@@ -532,7 +532,7 @@ def is_replaceable(path: Path) -> bool:
 
 
 _private = partial(open_file, mode=0o600)
-"""Opens a new file readable only by its owner until it has its mode."""
+"""Opener of a new file that only its owner can read until its mode is set."""
 
 
 def is_there(path: Path) -> bool:

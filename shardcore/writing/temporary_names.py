@@ -14,11 +14,11 @@ from shardcore.system import is_link, is_own, lock_file, open_to_lock
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
 REPLACING = ".replacing-shards"
-"""Suffix of a folder with committed new files; see `replacement`."""
+"""Suffix of the folder that holds committed new files; see `replacement`."""
 WAITED = 5.0
 """Seconds to wait for a run that is moving its files."""
 FOLDERS_ABOVE = 2
-"""Levels of parent folders searched for an interrupted replacement: a data set may be opened by a sub-folder."""
+"""Levels of parent folders searched for an interrupted replacement, since a data set may be opened by a sub-folder."""
 
 
 def new_run() -> str:

@@ -65,17 +65,17 @@ _RECORD = struct.Struct("<BQQ")
 _END, _OLD, _OLD_ZEROS, _NEW, _NEW_ZEROS, _NEW_UNKNOWN, _KEYS = range(7)
 _CHANGES = (_NEW, _NEW_ZEROS, _NEW_UNKNOWN)
 _HOLDS = (_OLD, _NEW, _KEYS)
-"""Kinds of records that are followed by bytes."""
+"""Kinds of records whose bytes follow in the journal."""
 _FIRST = len(MAGIC) + 1 + _HEAD.size
 BLOCK = 4096
-"""Granularity of the search for runs of zeros, in bytes."""
+"""Block size in the search for runs of zeros, in bytes."""
 BLOCKS = 256
 """Blocks read at once."""
 MAX_HEAD = 1 << 20
 SAMPLE = 1 << 16
 """Bytes at each end of the unchanged part that identify the file."""
 AROUND = 64
-"""Bytes on both sides of each change that identify the file, too."""
+"""Bytes on both sides of each change that also identify the file."""
 MOST_HOLES = 1 << 30
 """Maximum zero bytes by which undo may extend a file, unless the journal is trusted."""
 
@@ -188,7 +188,7 @@ def interrupted(path: str | Path) -> str:
     try:
         found = interrupted_edit(path)
     except ShardError as error:
-        return f"{journal_of(Path(path))} is about an interrupted edit, but it is ignored: {error.message}"
+        return f"{journal_of(Path(path))} describes an interrupted edit, but is ignored: {error.message}"
     return found.message if found is not None else ""
 
 
@@ -223,9 +223,9 @@ def _check_ours(where: Path) -> None:
         with open_side_file(where) as file:
             ours = file.read(len(MAGIC)) == MAGIC
     except SourceError as error:
-        raise UsageError(f"{error.message}: move it away, its name is needed for a journal") from error
+        raise UsageError(f"{error.message}; rename it, since a journal needs its name") from error
     if not ours:
-        raise UsageError(f"{where} is not an undo file: move it away, its name is needed")
+        raise UsageError(f"{where} is not an undo file; rename it, since a journal needs its name")
 
 
 def read_journal(path: Path, *, trust: bool = False) -> Journal:
@@ -296,13 +296,13 @@ def apply(
 
 @contextlib.contextmanager
 def _edited(path: Path, verb: str) -> Iterator[None]:
-    """Context after an edit: errors raised in it state that the edit was made."""
+    """Context for the work after an edit; errors raised in it state that the file was edited."""
     try:
         yield
     except SourceError as error:
         found, more = interrupted_edit(path), "do not run it again"
         if found is not None and found.can_finish:
-            more = f"run the same {verb or 'edit'} again to complete it: nothing is written twice"
+            more = f"run the same {verb or 'edit'} again to complete it"
         elif found is not None and found.kept:
             more = f"`{shell_line(['shardcore', 'undo', typed(str(path))])}` restores the old bytes"
         raise SourceError(f"{path} was edited, but {error.message}; {more}") from error
@@ -314,7 +314,7 @@ def _take_back(path: Path, error: BaseException) -> None:
         undo(path)
     except ShardError as second:
         if isinstance(error, ShardError):
-            raise SourceError(f"{error.message}; undoing it also failed: {second.message}") from error
+            raise SourceError(f"{error.message}; restoring the old bytes also failed: {second.message}") from error
         raise second from error
 
 
@@ -334,7 +334,7 @@ def unfinished_edit(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tu
         found = interrupted_edit(where)
     except ShardError as error:
         purge = shell_line(["shardcore", "undo", typed(str(where)), "--purge"])
-        raise UsageError(f"{interrupted(where)}; move it away, or remove it: `{purge}`") from error
+        raise UsageError(f"{interrupted(where)}; rename the journal, or remove it: `{purge}`") from error
     if found is None:
         return None
     with _journal(where) as raw:
@@ -527,7 +527,7 @@ def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
         status = os.fstat(raw.fileno())
         with FileSource(real_path(path), follow_links=False) as source:
             if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
-                raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
+                raise UsageError(f"{where} and {path} belong to different users", remedy=Remedy.JOURNAL)
             found = _read(path, where, io.BufferedReader(_Raw(raw)), source, trust=trust)
             _check_records(found, where)
             _check_file(found, raw, source, trust=trust)
@@ -578,7 +578,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
         )
         inode = int(tree["device"]), int(tree["inode"])
     except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{where} was written by another version of shardcore: undo with that") from None
+        raise FormatError(f"{where} was written by another version of shardcore: undo with that version") from None
     if inode != source.inode and not trust:
         # Checked before the rest is read: an untrusted journal may have any length.
         raise UsageError(f"{where} was written for another file: device or inode differ", remedy=Remedy.JOURNAL)
@@ -648,9 +648,9 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         stretches = union((one.start, one.stop) for one in journal.changes)
         fits = _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
     if fits and journal.done:
-        fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
+        fits = source.size == journal.new_size and all(_matches_change(source, raw, one) for one in journal.changes)
     if not fits:
-        raise UsageError(f"{journal.path} was changed after the edit of {journal.undo_path.name}: not undone")
+        raise UsageError(f"{journal.path} was changed after the edit in {journal.undo_path.name}: cannot undo it")
     holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
     if holes > MOST_HOLES and not trust:
         raise UsageError(
@@ -658,7 +658,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         )
 
 
-def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
+def _matches_change(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
     """Return whether the file still has the bytes that a change wrote; True for a stream, whose bytes are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True

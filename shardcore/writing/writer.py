@@ -125,7 +125,7 @@ class Writer(ABC):
             SourceError: The bytes cannot be read or written.
         """
         if self._finished:
-            raise UsageError("this writer is finished")
+            raise UsageError("this writer has finished")
         if key is not None and not isinstance(key, str):
             key = self.key_form.text(key, "new")
         if not (label or name or parts or facts):
@@ -152,7 +152,7 @@ class Writer(ABC):
             SourceError: The bytes cannot be written.
         """
         if self._finished:
-            raise UsageError("this writer is finished")
+            raise UsageError("this writer has finished")
         if keys is None:
             return self._add_many(None, contents)
         if len(keys) != len(contents):
@@ -184,7 +184,7 @@ class Writer(ABC):
             SourceError: The files cannot be written.
         """
         if self._finished or self.output.planning:
-            raise UsageError("this writer is finished" if self._finished else "this writer only plans")
+            raise UsageError("this writer has finished" if self._finished else "this writer only plans")
         self._finished = True
         try:
             self._complete()

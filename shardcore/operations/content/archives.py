@@ -24,15 +24,15 @@ from shardcore.shards.opening import open as open_shard
 MOST_MEMBERS = 100_000
 
 PEEK = 1 << 20
-"""Bytes decompressed to recognise the content of a compressed file."""
+"""Bytes that are decompressed to recognise the content of a compressed file."""
 
 _TAR_MAGIC = b"ustar"
 _ZIP_CODECS = {"method 12": "bzip2"}
-"""Supported zip methods that the zip reader does not name."""
+"""Names of supported zip methods that the zip reader lists by number."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
 _MOST_STREAMS = 1 << 12
-"""Maximum concatenated streams: thousands of empty ones fit in a few bytes."""
+"""Maximum number of concatenated streams, since thousands of empty ones fit into a few bytes."""
 _FAILURES = (
     tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
     NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
@@ -48,7 +48,7 @@ def is_tar(data: bytes) -> bool:
 def zip_content(data: bytes, size: int) -> Content:
     """Return the members of a zip file; no members if its end with the central directory was not read."""
     if size != len(data):
-        return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
+        return ArchiveContent("zip archive", size, data, "the list of members, at the end, was not read", "zip")
     if (entries := data.count(CENTRAL_MAGIC)) > MOST_MEMBERS:
         return ArchiveContent("zip archive", size, data, f"about {entries:,} members: too many to list", "zip")
     try:
@@ -81,14 +81,14 @@ def tar_content(data: bytes, size: int) -> Content:
                 codec = "sparse" if info.issparse() else "none"
                 members.append(ArchiveMember(info.name, info.size, info.offset, stop, info.offset_data, codec))
                 if len(members) >= MOST_MEMBERS:
-                    note = f"the first {MOST_MEMBERS:,} members"
+                    note = f"only the first {MOST_MEMBERS:,} members are listed"
                     break
     except _FAILURES as error:
         if not members:
             raise FormatError(f"invalid tar archive: {short(str(error))}") from error
-        note = f"the list of members ends early: {short(str(error))}"
+        note = f"the list of members is incomplete: {short(str(error))}"
     if size != len(data):
-        note = f"the members in the first {len(data):,} bytes"
+        note = f"only members in the first {len(data):,} bytes are listed"
     return ArchiveContent("tar archive", size, data, note, "tar", tuple(members))
 
 

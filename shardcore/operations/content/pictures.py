@@ -45,7 +45,7 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
         LimitExceeded: It has too many pixels, or not all of its bytes were read.
     """
     if not found.complete:
-        raise LimitExceeded(f"{plural(len(found.data), 'byte')} of the picture were read; its pixels need all")
+        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; decoding needs the whole picture")
     return decode_picture(found.data, decoder=shard.decoder)
 
 
@@ -71,15 +71,15 @@ def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) ->
         UsageError: An index is out of range, or the array has fewer than two axes.
     """
     if array.ndim < 2:
-        raise UsageError(f"a picture needs two axes; the array has {array.ndim}")
+        raise UsageError(f"a picture needs at least two axes; the array has {array.ndim}")
     rest = array.ndim - 2
     texts = index.split(",") if index else ["0"] * rest
     if len(texts) != rest or not all(text.strip().isdecimal() for text in texts):
-        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} needed, one for each axis after the second")
+        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} required, one per axis after the second")
     places = tuple(int(text) for text in texts)
     for place, length in zip(places, array.shape[2:], strict=True):
         if place >= length:
-            raise UsageError(f"--index {index}: {place} is outside an axis of {length}")
+            raise UsageError(f"--index {index}: {place} is out of range for an axis of length {length}")
     index_of_plane: Any = (slice(None), slice(None), *places)
     plane: NDArray[Any] = array[index_of_plane]
     return plane.T if across else plane

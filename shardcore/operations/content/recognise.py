@@ -51,19 +51,19 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 HEAD = 1 << 20
-"""Bytes read to recognise a content, and bytes of a text shown at first."""
+"""Bytes read to recognise a content, and first bytes of a text that are shown."""
 
 WHOLE = 64 << 20
 """Maximum size of pictures, arrays and archives that are read whole."""
 
 WHOLE_KEY = "all"
-"""Pseudo-key of the rows of a table whose objects are its columns (bcolz)."""
+"""Special key for the rows of a table whose columns are the objects (bcolz)."""
 
 ROWS = 1000
-"""Rows read of such a table."""
+"""Maximum rows read of such a table."""
 
 HEADERS = 16 << 20
-"""Bytes read of a GGUF file."""
+"""Maximum bytes read of a GGUF file, for its header."""
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
@@ -71,7 +71,7 @@ _BINARY = (b"%PDF-",)
 """Magic numbers of binary files that begin like text."""
 
 _DISTINCT = 3
-"""Minimum distinct non-zero bytes of a magic number that is trusted."""
+"""Minimum number of distinct non-zero bytes in a magic number that is accepted."""
 
 _SHARD_MARK = 4
 """Minimum length of a magic number by which a nested shard is recognised."""
@@ -98,7 +98,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
         UsageError: The limit is not positive.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"limit={limit}: at least one byte is needed")
+        raise UsageError(f"limit must be at least 1, not {limit}")
     if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
         return table_of_columns(columns, shard.declared_objects or 0)
     wanted = shard.ref_of(ref)
@@ -196,7 +196,7 @@ def _geometry(
     shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None, strict: bool
 ) -> tuple[Content | None, str]:
     if len(data) != size:
-        return None, f"only {plural(len(data), 'byte')} were read; a {ref.kind} is shown only when complete"
+        return None, f"only {plural(len(data), 'byte')} were read; the whole {ref.kind} is needed"
     try:
         return geometry_content(shard, ref, data, limit=limit, strict=strict), ""
     except FormatError as error:
@@ -206,13 +206,13 @@ def _geometry(
 def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     if size >= 0 and layout.start + layout.nbytes != size:
-        return _bytes(data, size, f"an array of {layout.nbytes:,} bytes was expected, the content has {size:,}")
+        return _bytes(data, size, f"expected an array of {layout.nbytes:,} bytes; the content has {size:,}")
     return ArrayContent(title, size, data, "", layout)
 
 
 def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
     if size != len(data):
-        raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
+        raise LimitExceeded(f"decoding {layout.encoding} needs the whole content of {plural(size, 'byte')}")
     decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)

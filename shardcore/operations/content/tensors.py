@@ -129,10 +129,10 @@ class _Reader:
                 data = self.take(width * count)
                 return [v for (v,) in struct.iter_unpack(_VALUES[inner], data[: 16 * width])]
             if count > len(self._data):
-                raise FormatError(f"invalid GGUF header: a list of {count:,} values")
+                raise FormatError(f"invalid GGUF header: {count:,} values in a list")
             return [self.value(inner, depth + 1) for _ in range(count)][:16]
         if kind >= len(_VALUES) or not _VALUES[kind]:
-            raise FormatError(f"invalid GGUF header: type {kind} of a value")
+            raise FormatError(f"invalid GGUF header: unknown value type {kind}")
         return self.number(_VALUES[kind])
 
 

@@ -23,7 +23,7 @@ SAMPLE = 1 << 16
 """Bytes from which the encoding is detected."""
 
 LANGUAGE_SAMPLE = 4096
-"""Characters from which the language is guessed if the file name is not enough."""
+"""Number of characters from which the language is guessed if the file name does not determine it."""
 
 _SURE = 0.3
 """Minimum rank of a Pygments guess."""

@@ -60,4 +60,4 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
 
 
 def no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
-    return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")
+    return UsageError(f"no objects of kind {short(kind)} (available: {', '.join(kinds)})")

@@ -28,7 +28,7 @@ from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
 from shardcore.system import extended, held_folder
-from shardcore.writing.partial_file import write_kept
+from shardcore.writing.partial_file import write_resumable
 from shardcore.writing.temporary import exists_error, write_as
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ def _is_json(text: str) -> bool:
 
 
 KEPT_FROM = 4 << 20
-"""Minimum size of an object whose extraction is resumed."""
+"""Minimum bytes of an object whose extraction can be resumed."""
 
 UNNAMED = "-unnamed "
-"""Marks the identity of a remote file with no ETag or date: another file may have the same."""
+"""Part of the identity of a remote file without ETag and date; other files may have the same identity."""
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
@@ -147,7 +147,7 @@ def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
 
 
 ANY_SIZE = 1 << 63
-"""No limit."""
+"""Value that means no limit."""
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
@@ -230,7 +230,7 @@ def extract_objects(
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         # `Path.is_file` raises for names that are too long and without permission.
-        what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
+        what = "a file of that name exists" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     extraction = _Extraction(shard, where, options, each_piece, delivery, planned=planned)
     manifest: ManifestWriter | None = None
@@ -361,7 +361,7 @@ class _Task:
 
 
 WRITERS = min(os.cpu_count() or 1, 4)
-"""Objects decoded and written in parallel; more threads than processors slow each other down."""
+"""Objects decoded and written in parallel; no more than processors, since threads slow each other down."""
 
 BATCH = 16
 BATCH_BYTES = 1 << 20
@@ -743,7 +743,7 @@ def _write_kept(
                 each_piece(len(piece))
             yield piece
 
-    return write_kept(path, mark, ref.size, counted_from, force=force, other=other)
+    return write_resumable(path, mark, ref.size, counted_from, force=force, other=other)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from shardcore.model.objects import State
 
 AS_USUAL = ""
-"""Parts that are separate files in the unsharded form (fragments of a mesh)."""
+"""Default parts: those that are separate files in the unsharded format (fragments of a mesh)."""
 
 ALL_PARTS = "all"
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.upload import BucketFolder
 
 Unreadable = Callable[[str, ShardError], None]
-"""Called with name and error of a shard that is left out."""
+"""Callback with name and error of a shard that is left out."""
 
 _USUAL = ExtractOptions()
 

@@ -135,7 +135,7 @@ def extract_on(
     """
     if options.guess_extension:
         raise UsageError(
-            "--guess-extension cannot be combined with --cluster: names are decided before contents are read"
+            "--guess-extension cannot be combined with --cluster: file names are chosen before contents are read"
         )
     plans, failed = _plans(tasks, shard, match, kind, options)
     for name, error in failed.items():

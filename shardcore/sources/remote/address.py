@@ -21,7 +21,7 @@ HUB = "https://huggingface.co"
 _PRECOMPUTED = "precomputed://"
 _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
-"""Characters of a path that are not escaped."""
+"""Special characters of a path that are not percent-encoded."""
 
 _SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
@@ -95,7 +95,7 @@ class Address:
         return not self.query and not self.login
 
     @property
-    def stands_alone(self) -> bool:
+    def is_single_file(self) -> bool:
         """True if the address is valid for this file only: it is signed for the file, or names an old version."""
         return bool(self.query or self.version) and not self._signs_all
 
@@ -256,11 +256,11 @@ def _bucket_address(scheme: str, rest: str) -> Address:
 def _arn_address(text: str) -> Address:
     found = _ARN.fullmatch(text)
     if found is None:
-        raise UsageError("an Amazon Resource Name of an object is arn:aws:s3:::bucket/key")
+        raise UsageError("invalid Amazon Resource Name; expected arn:aws:s3:::bucket/key")
     if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
         raise UsageError("access points are not supported: give the address of its bucket, s3://bucket/key")
     if found["service"] != "s3" or found["region"] or found["account"]:
-        raise UsageError("of Amazon Resource Names, only arn:aws:s3:::bucket/key can be opened")
+        raise UsageError("this Amazon Resource Name is not supported; expected arn:aws:s3:::bucket/key")
     return _bucket_address("s3", found["rest"])
 
 
@@ -271,7 +271,7 @@ def _hub() -> str:
 def _hub_address(rest: str) -> Address:
     found = _HUB_ADDRESS.fullmatch(rest)
     if found is None:
-        raise UsageError("an address of Hugging Face is hf://[datasets/|spaces/]owner/name[@revision]/path")
+        raise UsageError("invalid Hugging Face address; expected hf://[datasets/|spaces/]owner/name[@revision]/path")
     return _in_repository(found["repo"], found["revision"] or "", found["path"] or "")
 
 
@@ -298,7 +298,7 @@ def _web_address(body: str) -> Address:
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
     scheme = parts.scheme.lower()
     if scheme == "http" and host.endswith(_AZURE) and parts.query:
-        raise UsageError(f"a signature is not sent without encryption: the address begins with https://{host}")
+        raise UsageError(f"a signature is sent over TLS only: use https://{host}")
     if version := _VERSION.match(parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)
@@ -322,7 +322,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
     found = _AWS_PAGE.fullmatch(unquote(parts.path))
     if found is None:
-        raise UsageError("this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key")
+        raise UsageError("this page of the AWS console shows no S3 object or bucket: give an address s3://bucket/key")
     if found["bucket"].startswith("arn:"):
         return _arn_address(found["bucket"] + (f"/{found['key']}" if found["key"] else ""))
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -336,7 +336,7 @@ def _amazon_page(parts: SplitResult, host_region: str) -> Address:
 def _google_page(parts: SplitResult) -> Address:
     found = _GOOGLE_PAGE.fullmatch(parts.path)
     if found is None or (found["object"] and not found["key"]):
-        raise UsageError("this page of the Google console shows no object or bucket: give its address, gs://bucket/key")
+        raise UsageError("this page of the Google console shows no object or bucket: give an address gs://bucket/key")
     key = unquote(found["key"] or "")
     if not found["object"] and key and not key.endswith("/"):
         key += "/"  # the page of a bucket lists folders; objects have a page of their own

@@ -16,7 +16,7 @@ Connection = Any
 """A urllib3 connection of any kind."""
 
 MOST_XML = 8 << 20
-"""Maximum bytes of a parsed response; a full page of a listing is at most two thirds of it."""
+"""Maximum bytes of a parsed response; a full page of a listing has at most two thirds of it."""
 
 DEEPEST_XML = 16
 """Maximum depth of such a response; S3 has 5."""
@@ -38,7 +38,7 @@ def connection_callback(callback: Callable[[Connection], None]) -> Iterator[None
 
 
 def shut_down(connection: Connection) -> None:
-    """Shut a connection down from any thread, so that a thread that waits for its response continues."""
+    """Shut a connection down from any thread; a thread that waits for its response then gets an error."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
         with contextlib.suppress(OSError):
@@ -60,7 +60,7 @@ class _TimedReader(io.RawIOBase):
         if self.deadline is None:
             return self._raw.readinto(buffer)
         if (left := self.deadline - time.monotonic()) <= 0:
-            raise TimeoutError("the answer did not come in time")
+            raise TimeoutError("the response did not arrive in time")
         usual = self._sock.gettimeout()
         self._sock.settimeout(left if usual is None else min(left, usual))
         try:

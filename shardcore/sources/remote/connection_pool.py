@@ -23,7 +23,7 @@ STEADY = 16
 """Successes in a row after which the limit of a host rises by one request."""
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 class Workers:

@@ -18,10 +18,10 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
 
 ENOUGH = 256 << 10
-"""Bytes of a broken attempt that count as progress; with progress, attempts are not limited."""
+"""Received bytes of a failed attempt that count as progress; attempts with progress are not limited."""
 
 ENOUGH_SHARE = 8
-"""Also progress: one part in so many of the missing bytes."""
+"""Received bytes also count as progress if they are at least this fraction (1/n) of the missing bytes."""
 
 SLOW_RATE = 1024
 """Bytes per second below which a server is slow."""
@@ -182,7 +182,7 @@ class _Pace:
             return
         text = f"{self._address.host} is slow: less than 1 KB/s of {self._address.shown} for {SLOW_SECONDS} seconds"
         if self._remote.options.give_up_slow:
-            error = TimedOut(f"{text}; given up", remedy=Remedy.AGAIN)
+            error = TimedOut(f"{text}; aborted", remedy=Remedy.AGAIN)
             self._remote.mark_lost(error)
             raise error
         self._remote.tape.note(text, urgent=True)

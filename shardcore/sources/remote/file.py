@@ -152,10 +152,10 @@ class RemoteFile:
         holes = (missing(self._blocks(start, stop), start, stop) for start, stop in wanted)
         size = sum(last - first for parts in holes for first, last in parts)
         if size > limit:
-            text = f"{self.address.shown}: {plural(size, 'byte')} would be read at once"
+            text = f"{self.address.shown}: {plural(size, 'byte')} would be fetched at once"
             raise LargeRead(text, size=size)
 
-    # --- what is to be fetched -----------------------------------------------------------------------------
+    # --- planning of requests ------------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
         """Return the cached blocks, and requests for the other bytes; the caller counts as a reader of each request."""

@@ -34,7 +34,7 @@ from shardcore.sources.remote.response import (
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""Statuses after an expired redirect."""
+"""HTTP statuses that an expired redirect may cause."""
 
 
 class HttpTransport:
@@ -87,7 +87,7 @@ class HttpTransport:
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
+        raise CannotList(f"{folder.shown} cannot be listed: a web server only returns files by name")
 
     def close(self) -> None:
         close_pools(self._pool)
@@ -110,7 +110,7 @@ class HttpTransport:
             url = urljoin(url, target)
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
-                raise RangeRefused(f"{address.shown} is redirected to {short(parts.scheme)}, not to a server")
+                raise RangeRefused(f"{address.shown}is redirected to an unsupported scheme, {short(parts.scheme)}")
             if scheme == "https" and parts.scheme == "http":
                 raise RemoteError(f"refused to follow the redirect of {address.shown} from https to http")
             if url in seen:

@@ -83,7 +83,7 @@ class RemoteOptions:
             raise UsageError("invalid endpoint; expected an address such as https://minio.example.org:9000")
 
     @property
-    def asks_for_s3(self) -> bool:
+    def has_s3_options(self) -> bool:
         """True if an option is set that only applies to S3."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)

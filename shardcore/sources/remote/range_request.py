@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply
 
 _ASK = 0.05
-"""Seconds between two checks for cancellation."""
+"""Seconds between checks for cancellation."""
 
 
 class RequestCancelled(Exception):

@@ -26,10 +26,10 @@ ERROR_BYTES = 8192
 """Bytes examined of the body of an error."""
 
 ERROR_SECONDS = 5
-"""Seconds to wait for them."""
+"""Seconds to wait for the body of an error."""
 
 PIECE_SECONDS = 30
-"""Seconds for one read of a body: a chunk size may be endless."""
+"""Seconds for one read of a body, since the header of a chunk may be endless."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -70,7 +70,7 @@ class Login(Enum):
     GIVEN = "a login, a token or headers, to a web server"
     UNSIGNED = "none, to a store"
     SIGNED = "a signature"
-    PAYING = "a signature of who pays for what is read"
+    PAYING = "a signature, with charges to the requester"
 
 
 class Reply:

@@ -38,7 +38,7 @@ from shardcore.sources.remote.response import (
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
-"""Region of the first request; the response names the right one."""
+"""Region of the first request; if it is wrong, the response names the right one."""
 
 
 NO_RESPONSE = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
@@ -322,6 +322,6 @@ def signer_of(options: RemoteOptions) -> str:
     if options.anonymous:
         return "anonymously"
     if options.access_key:
-        return "with the keys that were given"
+        return "with the given keys"
     profile = options.profile or botocore.session.Session().get_config_variable("profile")
     return f"as profile {visible(profile)}" if profile else "with the credentials of the AWS configuration, if any"

@@ -92,7 +92,7 @@ class OpenedFiles:
                     # A copy: the traceback of the original keeps many objects alive, for thousands of siblings.
                     self._absent[address] = error.again()
             if sibling and isinstance(error, Forbidden) and not self._lists(address):
-                self.remote.tape.note(f"{address.shown} is absent, or access is denied; treated as absent")
+                self.remote.tape.note(f"{address.shown} not found, or access is denied; treated as not found")
             raise
         return file
 
@@ -136,7 +136,7 @@ class RemoteSource(Source):
         address = file.address
         self.name, self.uri = address.name, address.shown
         file.check_plain()
-        self.folder = None if address.stands_alone else RemoteFolder(opened, address.folder)
+        self.folder = None if address.is_single_file else RemoteFolder(opened, address.folder)
 
     @property
     def size(self) -> int:
@@ -218,7 +218,7 @@ class RemoteFolder(Folder):
         lead = f"{prefix}/" if prefix else ""
         page = self._page(where, token, most)
         if page.token and page.token == token:
-            raise RemoteError(f"{where.shown}: the listing does not continue: the server repeats its token")
+            raise RemoteError(f"{where.shown}: the listing cannot continue: the server repeats its token")
         files = [Entry(lead + name, size, False) for name, size in page.files]
         return files + [Entry(lead + name, -1, True) for name in page.folders], page.token
 
@@ -257,7 +257,7 @@ class RemoteFolder(Folder):
             try:
                 self._opened.check_absent(self._address.inside(mark))
             except NoSuchObject as error:
-                lists = "this bucket may not be listed" if self._address.in_store else "a web server lists nothing"
+                lists = "listing this bucket is denied" if self._address.in_store else "a web server has no listings"
                 text = f"{self.uri} has no {mark}, and {lists}: give the address of a file in it"
                 raise NoSuchObject(text, status=error.status) from error
 
@@ -321,7 +321,7 @@ def open_remote(
     Web addresses of stores are read over HTTP, but over S3 if they are folders or options for S3 are set.
     """
     in_store = address.store
-    if in_store is not None and (options.asks_for_s3 or address.is_folder):
+    if in_store is not None and (options.has_s3_options or address.is_folder):
         address = in_store
     opened = OpenedFiles(options, tape, marks)
     try:
@@ -330,7 +330,7 @@ def open_remote(
         try:
             return opened.source(address, first=first)
         except (NoSuchObject, Forbidden) as error:
-            if address.stands_alone or not _holds_something(opened, address.as_folder):
+            if address.is_single_file or not _folder_exists(opened, address.as_folder):
                 raise error
             return RemoteFolder(opened, address.as_folder, root=True)
     except BaseException:
@@ -338,7 +338,7 @@ def open_remote(
         raise
 
 
-def _holds_something(opened: OpenedFiles, address: Address) -> bool:
+def _folder_exists(opened: OpenedFiles, address: Address) -> bool:
     """Return whether a folder exists: it has a marker file, which is needed soon anyway, or any file."""
     folder = RemoteFolder(opened, address)
     try:

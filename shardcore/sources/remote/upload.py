@@ -32,7 +32,7 @@ PART = 16 << 20
 MOST_PARTS = 10_000
 
 AT_ONCE = 8
-"""Parallel requests; the bytes of each are in memory."""
+"""Number of parallel requests; the bytes of each are in memory."""
 
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _ASK = 0.05
@@ -120,7 +120,7 @@ class Upload:
                 Context().run(self.abort, UnfinishedUpload(address, upload, ""))
             raise
 
-    # --- what is there already ---------------------------------------------------------------------------------
+    # --- existing objects --------------------------------------------------------------------------------------
 
     def sizes(self, folder: Address) -> dict[str, int]:
         found: dict[str, int] = {}

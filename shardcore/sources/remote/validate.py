@@ -30,7 +30,7 @@ NOT_IMPLEMENTED = 501
 
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
-"""Encodings that do not change the bytes."""
+"""Values of Content-Encoding that do not change the bytes."""
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired")
 _UNKNOWN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidSecurity")
@@ -100,7 +100,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     if pin is not None and said and said != f"bytes */{pin.size}":
         raise _changed(asked.address)
     text = f"{asked.address.shown}: the server refuses bytes {ends_text(asked.start, asked.stop)} (status 416)"
-    raise RangeRefused(f"{text} but the file is not reported as empty", status=416, remedy=Remedy.COPY)
+    raise RangeRefused(f"{text}, but the file is not empty", status=416, remedy=Remedy.COPY)
 
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
@@ -126,7 +126,7 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
         raise _changed(asked.address)
     if size is not None and size > limit:
         text = f"{asked.address.shown}: the server does not support ranges and returns the whole file of {size:,} bytes"
-        raise RangeRefused(f"{text}; at most {limit:,} are read whole", status=200, remedy=Remedy.LIMIT_FETCH)
+        raise RangeRefused(f"{text}; the limit is {limit:,}", status=200, remedy=Remedy.LIMIT_FETCH)
     return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
 
 
@@ -162,7 +162,7 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); ranges would differ from the file"
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); its ranges would be wrong"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
@@ -171,7 +171,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
-        text = f"the clock of this machine and that of {address.host} are too far apart"
+        text = f"the clocks of this machine and of {address.host} differ too much"
         return ClockSkewed(text, status=status, remedy=Remedy.CLOCK)
     if code in _EXPIRED:
         return CredentialsRefused(f"the credentials for {shown} have expired", status=status, remedy=Remedy.RENEW)
@@ -181,7 +181,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     if code in _ELSEWHERE or (300 <= status < 400):
         return _elsewhere(reply, address)
     if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
-        text = f"{address.host} cannot answer now (status {status})"
+        text = f"{address.host} is overloaded or failing (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
         text = f"bucket {address.place} not found" if code == "NoSuchBucket" else f"{shown} not found"
@@ -191,13 +191,13 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     done = "written" if writing else "read"
     if status in (401, 403):
         return _denied(reply, address, done)
-    return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
+    return RemoteError(f"{shown} cannot be {done}: the server returned {status}" + (f" ({code})" if code else ""))
 
 
 def _elsewhere(reply: Reply, address: Address) -> RemoteError:
     status, shown = reply.status, address.shown
     if status == 304:
-        text = f"{shown}: the server answers 304 Not Modified, without content"
+        text = f"{shown}: the server returned 304 Not Modified, without content"
         return RangeRefused(text, status=status, remedy=Remedy.COPY)
     if not address.in_store:
         return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)

@@ -40,7 +40,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "unknown format 'SWH' (supported: swh, bloscpack, des", ["info", "SWHFILE", "--format", "SWH"]),
     # --- paths and addresses ---
     (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
-    (2, "no path is given", ["info", ""]),
+    (2, "no path given", ["info", ""]),
     (
         2,
         "ftp:// addresses are not supported (supported: s3://, gs://, http://, https://, hf://, precomputed://)",
@@ -49,7 +49,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (4, "not a regular file", ["info", "/dev/null"]),
     (3, "TEXT: unrecognised format", ["info", "TEXT"]),
     (3, "empty is empty", ["ls", "EMPTY"]),
-    (3, "no format recognises the folder; give one of its files", ["ls", "NOTHING"]),
+    (3, "not a data set of any format; give one of its files", ["ls", "NOTHING"]),
     (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
     (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     # --- damaged files ---
@@ -106,7 +106,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "THERE exists already; --force replaces it", ["get", "SWH", A, "-o", "THERE"]),
     (2, "NOTHING is a folder; give the name of a file", ["get", "SWH", A, "-o", "NOTHING", "--force"]),
     (4, "no such folder: OUT", ["get", "SWH", A, "-o", "OUT/x"]),
-    (4, "cannot create the folder THERE: it is a file", ["extract", "SWH", "THERE"]),
+    (4, "cannot create the folder THERE: a file of that name exists", ["extract", "SWH", "THERE"]),
     (1, f"TAKEN/{A} exists already; --force replaces it", ["extract", "SWH", "TAKEN", A]),
     (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT", "--plan"]),
     (2, "no such folder: OUT", ["pack", "swh", "OUT/x", "TEXT"]),

@@ -78,7 +78,7 @@ def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
     listed = tmp_path / "list.jsonl"
     listed.write_text('{"path": "files/3", "key": "a"}\n')
     for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
-        with pytest.raises(shardcore.UsageError, match="is an input and would be replaced: give the new shard another"):
+        with pytest.raises(shardcore.UsageError, match="is an input, and would be overwritten: give the new shard"):
             pack("des", file, force=True, **given)
         assert file.read_bytes() == whole
     # The link is replaced; what it leads to is not.
@@ -95,7 +95,7 @@ def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
     again = pack("des", out, [folder], force=True)
     assert first.written[0].objects == again.written[0].objects == 5
     assert out.read_bytes() == content
-    assert again.notes == (f"left out: {out}, which the new shard replaces",)
+    assert again.notes == (f"left out: {out}: the new shard replaces it",)
 
 
 def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path
     (folder / "up").symlink_to("..")
     os.mkfifo(folder / "pipe")
     notes = pack("des", tmp_path / "x", [folder]).notes
-    assert notes == ("left out: 2 links, which are not followed in folders", "left out: 1 pipe, socket or device")
+    assert notes == ("left out: 2 links (links in folders are not followed)", "left out: 1 pipe, socket or device")
 
 
 def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_stated_size_is_compared(tmp_path: Path, name: str, unread: bool) -> N
     manifest = tmp_path / "m.json"
     manifest.write_text(json.dumps({"path": "7", "size": 1234}) + "\n")
     format, out = _target(tmp_path, name)
-    with pytest.raises(SourceError, match=r"7 .*has a size of 20; the manifest states 1,234"):
+    with pytest.raises(SourceError, match=r"7 .*has 20 bytes; the manifest states 1,234"):
         pack(format, out, manifest=manifest, plan=unread, unread=unread)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["7", "m.json"]
 

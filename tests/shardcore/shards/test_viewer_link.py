@@ -48,11 +48,11 @@ def test_links_without_quotes_and_commas() -> None:
 @pytest.mark.parametrize(
     ("rest", "words"),
     [
-        ("gs://bucket/state.json", "refers to its state"),
+        ("gs://bucket/state.json", "only the address of its state"),
         ("{'layers'", "not JSON"),
         ("{}", "no layer"),
         ('{"layers": 3}', "no layer"),
-        ("[" * 10_000, "refers to its state"),
+        ("[" * 10_000, "only the address of its state"),
         ('{"a":' + "[" * 10_000, "deep"),
     ],
 )
