@@ -92,7 +92,7 @@ class ShardError(Exception):
 
 
 class UsageError(ShardError):
-    """Misuse: a malformed key, an unknown format name, an impossible option."""
+    """Wrong use: a malformed key, an unknown format name, an option that cannot be used."""
 
 
 class PackageMissing(UsageError):

@@ -279,7 +279,7 @@ def _version(wanted: bool) -> None:
 def _options(
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
-    """Options before the command."""
+    """Define the options that precede the command."""
 
 
 def report_error(error: ShardError, name: str) -> int:

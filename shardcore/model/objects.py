@@ -272,42 +272,42 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def start(self) -> NDArray[np.int64]:
-        """First stored byte; -1 if the object has no bytes in this file."""
+        """First stored byte of each row; -1 if the object has no bytes in this file."""
         return self.columns.start
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """End of the stored bytes; -1 if unknown."""
+        """End of the stored bytes of each row; -1 if unknown."""
         return self.columns.stop
 
     @property
     def stored_size(self) -> NDArray[np.int64]:
-        """Stored bytes; -1 if unknown."""
+        """Number of stored bytes of each row; -1 if unknown."""
         return self.columns.stored_size
 
     @property
     def size(self) -> NDArray[np.int64]:
-        """Decoded bytes; -1 if unknown before decoding."""
+        """Number of decoded bytes of each row; -1 if unknown before decoding."""
         return self.columns.size
 
     @property
     def codec(self) -> NDArray[np.uint8]:
-        """Index into `Objects.codecs`."""
+        """Codec of each row, as an index into `Objects.codecs`."""
         return self.columns.codec
 
     @property
     def state(self) -> NDArray[np.uint8]:
-        """Values of the enumeration `State`, uint8."""
+        """State of each row, a value of `State` as uint8."""
         return self.columns.state
 
     @property
     def kind(self) -> NDArray[np.uint8]:
-        """Index into `Objects.kinds`."""
+        """Kind of each row, as an index into `Objects.kinds`."""
         return self.columns.kind
 
     @property
     def shard(self) -> NDArray[np.int32]:
-        """Index into `DataSet.members`."""
+        """Shard of each row, as an index into `DataSet.members`."""
         return self.columns.shard
 
 

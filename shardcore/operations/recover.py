@@ -302,7 +302,7 @@ class _UnclosedSource(WrapperSource):
     """Source that stays open when a shard that reads from it is closed."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: the caller closes the source."""
 
 
 @dataclass(frozen=True, slots=True)

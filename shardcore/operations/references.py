@@ -47,7 +47,7 @@ def references_to(shard: Shard, span: Span, most: int = MOST_REFERENCES) -> Refe
 
 
 def _in_data_set(shard: DataSet, span: Span, most: int) -> References:
-    """Collect the references to bytes of a shard from that shard; for a sidecar, from all open shards."""
+    """Collect the references within the shard that contains the span; for a sidecar, within all open shards."""
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:

@@ -405,7 +405,7 @@ def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], plac
 
 
 def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """Return all hits of a pattern; fast if there are many, since arrays are compared byte by byte of the pattern."""
+    """Return all hits of a pattern by comparing whole arrays with one pattern byte at a time; fast if hits are many."""
     array = np.frombuffer(data, np.uint8)
     places = len(data) - pattern.size + 1
     counting = [number for number, mask in enumerate(pattern.mask) if mask]

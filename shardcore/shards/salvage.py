@@ -185,7 +185,7 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
 def occurrences(
     source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
 ) -> Iterator[int]:
-    """Yield the offsets of a pattern in `[start, stop)`, ascending; reads in windows."""
+    """Yield the offsets of a pattern in `[start, stop)`, ascending; reads the source window by window."""
     at = start
     while at < stop:
         progress(at, stop)

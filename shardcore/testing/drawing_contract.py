@@ -42,7 +42,7 @@ class DrawingContract:
         return shardcore.open(where, **options)
 
     def keys(self, shard: Shard) -> list[str]:
-        """Return the keys to look up, existing and absent ones."""
+        """Return the keys to look up, both existing and absent ones."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
@@ -92,7 +92,7 @@ class DrawingContract:
                         sketch.draw({name: value})
 
     def test_sketches_are_named(self, sample: Path) -> None:
-        """Names are short, stable and unique; every successful lookup has those of the format."""
+        """Names of drawings are short, stable and unique; each successful lookup has the drawings of the format."""
         for _, trace, sketches in self.with_drawings(sample):
             names = [sketch.name for sketch in sketches]
             assert len(set(names)) == len(names)
