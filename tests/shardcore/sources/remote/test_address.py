@@ -68,7 +68,7 @@ def test_pages_of_consoles(text: str, shown: str, region: str) -> None:
         ("arn:aws:s3:eu-west-1:123:accesspoint/name/object/k", "access points are not supported"),
         ("s3://arn:aws:s3:eu-west-1:123:accesspoint/name/k", "access points are not supported"),
         ("arn:aws:s3-object-lambda:eu-west-1:123:accesspoint/name", "access points are not supported"),
-        ("arn:aws:iam::123:role/x", "only arn:aws:s3:::bucket/key"),
+        ("arn:aws:iam::123:role/x", "Resource Name is not supported"),
         (f"https://s3.{CONSOLE}/home?region=eu-west-1", "shows no object or bucket"),
         (GOOGLE, "shows no object or bucket"),
         ("hf://datasets/owner", "hf://[datasets/|spaces/]owner/name"),
