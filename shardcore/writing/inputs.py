@@ -168,4 +168,4 @@ def without_replaced(
 
 
 def overwrite_error(path: Path) -> UsageError:
-    return UsageError(f"{path} is an input, and would be overwritten: give the new shard another name")
+    return UsageError(f"{path} is an input and would be replaced: give the new shard another name")

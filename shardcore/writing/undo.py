@@ -527,7 +527,7 @@ def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
         status = os.fstat(raw.fileno())
         with FileSource(real_path(path), follow_links=False) as source:
             if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
-                raise UsageError(f"{where} and {path} belong to different users", remedy=Remedy.JOURNAL)
+                raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
             found = _read(path, where, io.BufferedReader(_Raw(raw)), source, trust=trust)
             _check_records(found, where)
             _check_file(found, raw, source, trust=trust)

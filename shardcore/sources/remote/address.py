@@ -322,7 +322,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
     found = _AWS_PAGE.fullmatch(unquote(parts.path))
     if found is None:
-        raise UsageError("this page of the AWS console shows no S3 object or bucket: give an address s3://bucket/key")
+        raise UsageError("this page of the AWS console shows no object or bucket: give an address s3://bucket/key")
     if found["bucket"].startswith("arn:"):
         return _arn_address(found["bucket"] + (f"/{found['key']}" if found["key"] else ""))
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}

@@ -78,7 +78,7 @@ def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
     listed = tmp_path / "list.jsonl"
     listed.write_text('{"path": "files/3", "key": "a"}\n')
     for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
-        with pytest.raises(shardcore.UsageError, match="is an input, and would be overwritten: give the new shard"):
+        with pytest.raises(shardcore.UsageError, match="is an input and would be replaced: give the new shard"):
             pack("des", file, force=True, **given)
         assert file.read_bytes() == whole
     # The link is replaced; what it leads to is not.

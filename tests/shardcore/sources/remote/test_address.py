@@ -100,7 +100,7 @@ def test_versions_are_no_secret_and_signatures_are() -> None:
     assert "?" not in blob.folder.inside("b").url
     assert "hidden" not in f"{container!r}{blob.shown}"
     assert plain_address(signed) == signed
-    with pytest.raises(UsageError, match="without encryption"):
+    with pytest.raises(UsageError, match="over TLS only"):
         parse_address(signed.format("b").replace("https:", "http:"))
 
 

@@ -116,7 +116,7 @@ def test_what_is_no_shard_says_what_it_is(server: RangeServer, capsys: pytest.Ca
     shard = server.put("/b.shard", DATA / "swh" / "medium.shard")
     assert run(["info", shard, "--limit-requests", "1", "--tape", "-"]) == 4
     told = capsys.readouterr().err
-    assert "at most 1 request may be made" in told
+    assert "the limit of 1 request is used up" in told
     assert run(["info", f"{server.url}/none.shard", "--tape", "-"]) == 4
     assert "2 requests, 0 B\n" in capsys.readouterr().err
     folder = server.put_folder("/set", DATA / "neuroglancer" / "skeletons_murmur_gzip")
