@@ -602,8 +602,8 @@ class DataSet(Shard):
                 recorder.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
-            where = f"{len(names)} candidate files were searched" if names else "no file can contain it"
-            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
+            where = f"{len(names)} candidate files searched" if names else "no file can contain it"
+            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))} ({where})")
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:

@@ -45,7 +45,7 @@ _BEGINNINGS = (
     ),
     (rb'\s*\{[^\0]{0,400}?"shard_file"\s*:\s*"(?P<file>[^"/\\]{1,255})"', "a DES sidecar: open {file}"),
     (rb'\s*\{[^\0]*?"zarr_format"\s*:', "the metadata of zarr: open its folder with zarr"),
-    (rb"MerkleDB Shard\0", "a MerkleDB shard of XetHub, older than MDB: read it with git-xet of XetHub"),
+    (rb"MerkleDB Shard\0", "a MerkleDB shard of XetHub, before Hugging Face: read it with git-xet of XetHub"),
     (rb"\x9e\xa8b2frame\0.{0,200}?\xa4b2nd", "a Blosc2 array (b2nd): open it with blosc2.open"),
     (rb"\x9e\xa8b2frame\0", "a Blosc2 frame, not Bloscpack: open it with blosc2.open"),
     (rb".{257}ustar", "a tar archive, such as a WebDataset shard: tar -xf extracts it"),

@@ -258,8 +258,7 @@ _READERS = _Readers()
 def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
     """Yield `[start, stop)` in pieces of `size` bytes, while the next ranges are prefetched in parallel.
 
-    Up to `RANGE // 2` bytes are one request. In a longer range the first piece is requested alone, since some readers
-    need no more.
+    Up to `RANGE // 2` bytes are one request. In a longer range, the first piece is requested alone.
     """
     if start >= stop:
         return

@@ -358,6 +358,6 @@ def test_nothing_is_replaced_where_all_inputs_are_skipped(tmp_path: Path) -> Non
     (tmp_path / "a").write_bytes(b"content")
     pack("des", tmp_path / "x.des", [tmp_path / "a"])
     before = (tmp_path / "x.des").read_bytes()
-    with pytest.raises(SourceError, match="none of 1 input can be packed: there is no file"):
+    with pytest.raises(SourceError, match="none of 1 input can be packed: file not found"):
         pack("des", tmp_path / "x.des", [tmp_path / "gone"], force=True, skip_unreadable=True)
     assert (tmp_path / "x.des").read_bytes() == before
