@@ -104,7 +104,7 @@ def test_a_slow_server_is_told_and_given_up_on_request(server: RangeServer, caps
     assert "is slow: less than 1 KB/s" in told
     assert told.count("small.shard") == 1
     assert run(["info", address, "--give-up-slow"]) == 4
-    assert "given up" in capsys.readouterr().err
+    assert "aborted" in capsys.readouterr().err
 
 
 def test_old_versions(s3: Place) -> None:

@@ -266,7 +266,7 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
     assert len(state.read_text().splitlines()) == 19
     state.write_text("no state\n")
     assert run([*base, "--state", str(state)]) == 2
-    assert "not the state of a run" in capsys.readouterr().err
+    assert "not a state file" in capsys.readouterr().err
     state.write_text(json.dumps({"done": "x", "result": {"": "os:system", "of": {}}}) + "\n")
     with closing(TaskState(state)) as found, pytest.raises(UsageError, match="another version"):
         found.found(["x"])

@@ -99,7 +99,7 @@ def test_a_line_is_printed_after_its_put(shard: Path, proxy: FaultProxy, client:
     assert lines == order[: COUNT // 2]
     assert set(lines) <= keys(client, "line/")
     assert "stopped after 12 files; --conflict skip skips existing files" in told.err
-    assert "may not be written (status 403); ask its owner for the right to write it" in told.err
+    assert "may not be written (status 403); ask its owner for write access" in told.err
     proxy.faults = []
     assert run([*extract, "--conflict", "skip"]) == 0
     assert keys(client, "line/") == set(order)

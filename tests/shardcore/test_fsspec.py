@@ -117,7 +117,7 @@ def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"just a text")
     with pytest.raises(shardcore.NotAShard):
         fsspec.filesystem("shard", fo=str(tmp_path / "text")).exists("a")
-    with pytest.raises(shardcore.UsageError, match="no shard is named"):
+    with pytest.raises(shardcore.UsageError, match="no shard given"):
         fsspec.filesystem("shard").ls("")
 
 

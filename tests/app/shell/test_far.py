@@ -270,7 +270,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert asked is not None
     assert asked.text().startswith("Opening large.des fetches up to ")
     asked.reject()
-    assert "would be read at once" in window.notices.text
+    assert "would be fetched at once" in window.notices.text
     assert window.notices.button.text().startswith("Fetch ")
     with qtbot.waitSignal(session.opened):
         window.notices.button.click()

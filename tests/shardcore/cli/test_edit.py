@@ -55,7 +55,7 @@ def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytes
     before = shard.read_bytes()
     assert run(["delete", str(shard), keys[0], "--yes"]) == 0
     assert run(["delete", str(shard), keys[1], "--dry-run"]) == 0
-    assert "kept in small.shard.undo; 1 edit before it can be undone afterwards" in capsys.readouterr().out
+    assert "kept in small.shard.undo; 1 earlier edit can also be undone" in capsys.readouterr().out
     assert run(["delete", str(shard), keys[1], "--dry-run", "--no-undo", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["undo"]
     assert told == "no copy of the old bytes is kept, but small.shard.undo still has those of an earlier edit"

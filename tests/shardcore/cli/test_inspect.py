@@ -271,7 +271,7 @@ def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str
     error = LimitExceeded("a chunk of 2 GiB")
     assert program.report_error(error, "draw") == program.report_error(error, "get") == 3
     first, second = capsys.readouterr().err.splitlines()
-    assert first.endswith("; get and extract read it with a higher --limit-bytes")
+    assert first.endswith("; raise --limit-bytes of get or extract")
     assert second.endswith("; --limit-bytes raises the limit")
     trace = Trace("0", "damaged", (), error="a chunk of 2 GiB", remedy=Remedy.LIMIT)
-    assert "get and extract" in "".join(trace_lines(trace))
+    assert "get or extract" in "".join(trace_lines(trace))

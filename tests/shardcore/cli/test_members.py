@@ -44,9 +44,9 @@ def test_rows_come_member_by_member(
     assert run([*base, "--skip", "3", "--limit", "5"]) == 0  # the damaged one comes later
     assert [line["key"] for line in _lines(capsys)] == wanted[3:8]
     assert run([*base[:-1], "--kind", "nothing"]) == 2
-    assert "no objects of kind 'nothing' here, only object" in capsys.readouterr().err
-    asked = rows.RowsAsked
-    monkeypatch.setattr("shardcore.shards.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
+    assert "no objects of kind 'nothing' (available: object, bigfile)" in capsys.readouterr().err
+    asked = rows.RowsRequest
+    monkeypatch.setattr("shardcore.shards.member_work.RowsRequest", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1

@@ -83,7 +83,7 @@ def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.Captu
 def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for out in (str(tmp_path), f"{tmp_path}/new/"):
         assert run(["pack", "swh", out, str(inputs)]) == 2
-        assert "one file: give the name of a file" in capsys.readouterr().err
+        assert "one file: give a file name" in capsys.readouterr().err
 
 
 def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

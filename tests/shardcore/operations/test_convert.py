@@ -65,7 +65,7 @@ def test_keys_that_do_not_fit_become_sha256(tmp_path: Path) -> None:
         "swh cannot store meta (1 object)",
         "swh cannot store codec (1 object)",
         "2 keys replaced by the sha256 of the object",
-        "1 object merged with another one of the same content",
+        "1 object merged with another of the same content",
     )
 
 

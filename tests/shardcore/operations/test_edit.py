@@ -55,7 +55,7 @@ def test_what_is_not_there_is_not_deleted(small: Path) -> None:
     with pytest.raises(KeyAbsent):
         shardcore.delete(small, [KEY, "00" * 32])
     assert small.read_bytes() == before
-    with pytest.raises(UsageError, match="copy it here first"):
+    with pytest.raises(UsageError, match="copy it to this machine first"):
         shardcore.delete("s3://bucket/a.shard", [KEY])
     with pytest.raises(UsageError, match=r"append is not supported for swh \(supported: bloscpack"):
         shardcore.append(small, [small])
@@ -94,7 +94,7 @@ def test_options_are_those_of_the_command(name: str) -> None:
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     mine = set(inspect.signature(getattr(shardcore, name)).parameters)
     opening = {"source_format", "opening_options", "spec", "xorbs", "date", "deleted", "jobs", "tape", "zones"}
-    renamed = {"uri": "path", "file": "path", "take_back": "undo"}
+    renamed = {"uri": "path", "file": "path", "undo_last": "undo"}
     given = {renamed.get(one.name, one.name) for one in command.params if not one.opts[0].startswith("--help")}
     remote = {one.name for one in command.params if (getattr(one, "help", "") or "").startswith("Remote:")}
     assert given - opening - remote - {"yes", "json", "key_file", "by", "purge", "limit_requests", "limit_work"} <= mine

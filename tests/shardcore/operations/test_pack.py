@@ -58,7 +58,7 @@ def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
     listed = tmp_path / "list.jsonl"
     listed.write_text('{"path": "files/3", "key": "a"}\n')
     for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
-        with pytest.raises(shardcore.UsageError, match="is an input and would be replaced: give the new shard another"):
+        with pytest.raises(shardcore.UsageError, match="is an input and would be replaced: give the new shard"):
             pack("des", file, force=True, **given)
         assert file.read_bytes() == whole
     # The link is replaced; what it leads to is not.
@@ -75,7 +75,7 @@ def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
     again = pack("des", out, [folder], force=True)
     assert first.written[0].objects == again.written[0].objects == 5
     assert out.read_bytes() == content
-    assert again.notes == (f"left out: {out}, which the new shard replaces",)
+    assert again.notes == (f"left out: {out}: the new shard replaces it",)
 
 
 def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path
     (folder / "up").symlink_to("..")
     os.mkfifo(folder / "pipe")
     notes = pack("des", tmp_path / "x", [folder]).notes
-    assert notes == ("left out: 2 links, which are not followed in folders", "left out: 1 pipe, socket or device")
+    assert notes == ("left out: 2 links (links in folders are not followed)", "left out: 1 pipe, socket or device")
 
 
 def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
@@ -314,6 +314,6 @@ def test_nothing_is_replaced_where_all_inputs_are_skipped(tmp_path: Path) -> Non
     (tmp_path / "a").write_bytes(b"content")
     pack("des", tmp_path / "x.des", [tmp_path / "a"])
     before = (tmp_path / "x.des").read_bytes()
-    with pytest.raises(SourceError, match="none of 1 input can be packed: there is no file"):
+    with pytest.raises(SourceError, match="none of 1 input can be packed: file not found"):
         pack("des", tmp_path / "x.des", [tmp_path / "gone"], force=True, skip_unreadable=True)
     assert (tmp_path / "x.des").read_bytes() == before

@@ -269,7 +269,7 @@ def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> N
 
 
 def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="specify the format"):
+    with pytest.raises(UsageError, match="give the format"):
         salvage(BytesSource(b"x" * 2000), None)
     pointer = tmp_path / "x.des"
     pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 5\n" % (b"a" * 64))

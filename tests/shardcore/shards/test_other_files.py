@@ -44,7 +44,7 @@ OTHERS = {
     "google": (b'{\n "error": {\n  "code": 404,\n  "message": "No such object: a/b"', "an error document"),
     "hub": (b'{"error":"Entry not found"}', "an error document of a server (Entry not found)"),
     "hostile": (b'{"error":"a\x1b[2J{size}\xff"}', "an error document of a server (a\\x1b[2J{size}\ufffd)"),
-    "bucket": (b"<?xml version='1.0'?>\n<ListBucketResult>", "a list of the files in a bucket"),
+    "bucket": (b"<?xml version='1.0'?>\n<ListBucketResult>", "a listing of a bucket"),
     "annex": (b"/annex/objects/SHA256E-s5--ab.shard\n", "a git-annex pointer"),
     "parquet": (b"PAR1\x15\x04 PAR1", "a Parquet file"),
     "git": (b"PACK\0\0\0\2\0\0\0\1", "a Git pack"),

@@ -156,7 +156,7 @@ def test_wrong_indices_are_refused(tmp_path: Path) -> None:
             grid.read((slice(None),) * 3, limit=1000)
     with shardcore.open(Path("tests/data/neuroglancer/skeletons_murmur_gzip")) as found:
         assert found.chunk_grid() is None
-        with pytest.raises(UsageError, match="not chunks of one array"):
+        with pytest.raises(UsageError, match="do not form one array"):
             _ = found[0, 0, 0]
 
 

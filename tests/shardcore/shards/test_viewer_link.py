@@ -42,11 +42,11 @@ def test_layers_with_precomputed_sources_also_without_quotes_and_commas() -> Non
 @pytest.mark.parametrize(
     ("rest", "words"),
     [
-        ("gs://bucket/state.json", "refers to its state"),
+        ("gs://bucket/state.json", "only the address of its state"),
         ("{'layers'", "not JSON"),
         ("{}", "no layer"),
         ('{"layers": 3}', "no layer"),
-        ("[" * 10_000, "refers to its state"),
+        ("[" * 10_000, "only the address of its state"),
         ('{"a":' + "[" * 10_000, "deep"),
     ],
 )

@@ -69,7 +69,7 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
         ('{"path": "a", "key": 5}', "line 2: a key must be a string, not 5"),
         ('{"path": "a", "colour": 1}', "line 2: des cannot store 'colour' \\(supported: meta\\)"),
         ('{"path": "", "key": "k", "error": "damaged"}', "line 2: 'k' has no file: damaged"),
-        ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' has no object before it"),
+        ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' must follow its object"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from shardcore.errors import RemoteError, SourceChanged, SourceError
 from shardcore.writing import partial_file
-from shardcore.writing.partial_file import write_kept
+from shardcore.writing.partial_file import write_resumable
 
 SIZE = 3 << 20
 CONTENT = bytes(range(256)) * (SIZE // 256)
@@ -48,7 +48,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def broken(out: Path, mark: str = MARK) -> Path:
     with pytest.raises(RemoteError):
-        write_kept(out, mark, SIZE, Server(SIZE // 2))
+        write_resumable(out, mark, SIZE, Server(SIZE // 2))
     return parts(out)[-1]
 
 
@@ -62,7 +62,7 @@ def records(out: Path) -> list[Path]:
 
 def goes_on(out: Path, mark: str = MARK) -> int:
     server = Server()
-    assert write_kept(out, mark, SIZE, server) == (out, SIZE, hashlib.sha256(CONTENT).hexdigest())
+    assert write_resumable(out, mark, SIZE, server) == (out, SIZE, hashlib.sha256(CONTENT).hexdigest())
     assert out.read_bytes() == CONTENT
     assert not out.is_symlink()
     return server.began[0]
@@ -164,7 +164,7 @@ def test_without_a_place_for_records_nothing_stays(out: Path, monkeypatch: pytes
         monkeypatch.setenv("XDG_STATE_HOME", place)
         monkeypatch.setenv("HOME", str(blocked))
         with pytest.raises(RemoteError):
-            write_kept(out, MARK, SIZE, Server(SIZE // 2))
+            write_resumable(out, MARK, SIZE, Server(SIZE // 2))
         assert not parts(out)
         assert sorted(path.name for path in out.parent.iterdir()) == []
 
@@ -174,7 +174,7 @@ def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
     broken(out)
     server = Server(0, error)
     with pytest.raises(type(error)):
-        write_kept(out, MARK, SIZE, server)
+        write_resumable(out, MARK, SIZE, server)
     assert server.began == [SIZE // 2]
     assert not parts(out)
     assert not records(out)
@@ -192,7 +192,7 @@ def test_a_killed_run_goes_on_from_its_note(out: Path) -> None:
         "        if at >= 5 << 19:\n"
         "            os.kill(os.getpid(), signal.SIGKILL)\n"
         "        yield CONTENT[at : at + PIECE]\n"
-        "write_kept(Path(sys.argv[1]), MARK, SIZE, give)\n"
+        "write_resumable(Path(sys.argv[1]), MARK, SIZE, give)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(out)], check=False)
     assert done.returncode == -signal.SIGKILL

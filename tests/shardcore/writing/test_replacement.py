@@ -166,9 +166,9 @@ def test_an_interrupted_replacement_is_reported(tmp_path: Path, capsys: pytest.C
     for command in (["ls", str(out)], ["verify", str(out)], ["info", str(out)]):
         assert run(command) == 4
         assert "was interrupted" in (told := capsys.readouterr().err)
-        assert "shardcore pack FORMAT OUT --force finishes it" in told
+        assert "shardcore pack FORMAT OUT --force completes it" in told
     assert run(["pack", "bloscpack", f"{out}/", str(folder)]) == 2
-    assert "--force finishes it" in capsys.readouterr().err
+    assert "--force completes it" in capsys.readouterr().err
     assert run(["pack", "bloscpack", f"{out}/", "--force"]) == 0
     assert "completed the interrupted replacement" in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == ["a.blp", "b.blp"]

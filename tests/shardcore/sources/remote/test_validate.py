@@ -83,7 +83,7 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
     address = server.put(f"/{name}", Path(__file__).parents[3] / "data" / "des" / "sidecar" / name)
     assert run(["verify", address]) in (0, 1)
     told = capsys.readouterr().err.splitlines()
-    assert len([line for line in told if ".meta is absent, or access is denied" in line]) == 1
+    assert len([line for line in told if ".meta not found, or access is denied" in line]) == 1
 
 
 def test_a_folder_without_its_slash(server: RangeServer) -> None:
@@ -103,11 +103,11 @@ def test_what_is_no_shard_says_what_it_is(server: RangeServer, capsys: pytest.Ca
     assert run(["info", page]) == 3
     assert "a.shard is a web page (HTML)" in capsys.readouterr().err
     assert run(["info", f"{server.url}/none/"]) == 4
-    assert "/none/ has no info, and a web server lists nothing: give the address of a file" in capsys.readouterr().err
+    assert "/none/ has no info, and a web server has no listings: give the address of a file" in capsys.readouterr().err
     shard = server.put("/b.shard", DATA / "swh" / "medium.shard")
     assert run(["info", shard, "--limit-requests", "1", "--tape", "-"]) == 4
     told = capsys.readouterr().err
-    assert "at most 1 request may be made" in told
+    assert "the limit of 1 request is used up" in told
     assert run(["info", f"{server.url}/none.shard", "--tape", "-"]) == 4
     assert "2 requests, 0 B\n" in capsys.readouterr().err
     folder = server.put_folder("/set", DATA / "neuroglancer" / "skeletons_murmur_gzip")
