@@ -269,7 +269,6 @@ def _lines(name: str, options: argparse.Namespace, minutes: float, first: int) -
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'app'}"}
     environment |= {f"XDG_{kind}_HOME": tempfile.gettempdir() for kind in ("DATA", "CONFIG", "CACHE", "STATE")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as process:
-        assert process.stdout is not None
         while select.select([process.stdout], [], [], WALL_SECONDS)[0]:
             line = process.stdout.readline()
             if not line:

@@ -72,8 +72,6 @@ class Runner:
             arguments: The command line.
             seconds: Of the processor, after which it is ended; and as long by the clock without using the processor.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"arguments": arguments, "seconds": seconds}) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()

@@ -50,7 +50,6 @@ class Reader:
 
     def ask(self, path: Path, keys: list[str], **more: Any) -> Answers:
         """What the reader gives for some keys; all of them are `crash` where it ended."""
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"path": str(path), "keys": keys, **more}) + "\n")
         self._process.stdin.flush()

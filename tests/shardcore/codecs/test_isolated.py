@@ -31,7 +31,6 @@ def decompress(decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, 
 
 def pid(decoder: IsolatedDecoder) -> int:
     process = decoder._process
-    assert process is not None
     assert process.pid is not None
     return process.pid
 

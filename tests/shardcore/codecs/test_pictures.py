@@ -45,7 +45,6 @@ def png(width: int, height: int, *, data: bytes = b"") -> bytes:
 def test_headers_state_what_is_decoded(format: str) -> None:
     data = saved(format, PIXELS[:, :, :3])
     header = picture_header(data)
-    assert header is not None
     assert (header.format, header.width, header.height, header.frames) == (format.lower(), 40, 30, 1)
     assert header.mode == ("palette" if format == "GIF" else "RGB")
     pixels = decode_picture(data)
@@ -61,7 +60,6 @@ def test_frames_are_counted(format: str) -> None:
     target = io.BytesIO()
     frames[0].save(target, format, save_all=True, append_images=frames[1:])
     header = picture_header(target.getvalue())
-    assert header is not None
     assert header.frames == 3
 
 
@@ -87,7 +85,6 @@ def test_samples_are_what_is_stored() -> None:
 )
 def test_huge_pictures_are_refused(data: bytes) -> None:
     header = picture_header(data)
-    assert header is not None
     assert header.width * header.height > MOST_PIXELS
     with pytest.raises(LimitExceeded, match="pixels"):
         decode_picture(data)

@@ -17,13 +17,11 @@ TABLE, COLUMN = DATA / "prices", DATA / "samples"
 
 def opened_column(where: Path = COLUMN, **options: Any) -> BloscpackColumn:
     shard = shardcore.open(where, **options)
-    assert isinstance(shard, BloscpackColumn)
     return shard
 
 
 def opened_table(where: Path = TABLE) -> BloscpackTable:
     shard = shardcore.open(where)
-    assert isinstance(shard, BloscpackTable)
     return shard
 
 

@@ -63,7 +63,6 @@ def test_impossible_header_is_refused(fields: dict[str, int], error: type[ShardE
     place = Span("", 100, 100 + len(chunk))
     with pytest.raises(error, match=words) as caught:
         map_chunk(chunk, place=place)
-    assert caught.value.span is not None
     assert caught.value.span.start >= 100
 
 

@@ -31,7 +31,6 @@ TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensu
 def opened(**options: object) -> BloscpackShard:
     file = File([memcpy(b"abc")], [3], **options)  # type: ignore[arg-type]
     shard = shardcore.open(file.write())
-    assert isinstance(shard, BloscpackShard)
     return shard
 
 
@@ -226,7 +225,6 @@ def test_an_array_comes_back() -> None:
     for shape, ok in (([2, 3], True), ([2, 4], False)):
         metadata = {"container": "numpy", "dtype": "'<u2'", "shape": shape, "order": "F"}
         shard = shardcore.open(File([memcpy(plain, 2)], [12], metadata=metadata).write())
-        assert isinstance(shard, BloscpackShard)
         with shard:
             assert shard.verify().ok == ok
             if ok:

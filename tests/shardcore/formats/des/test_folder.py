@@ -35,7 +35,6 @@ def _packed(folder: Path, n_bits: int = 8, count: int = 300, day: str = "2026110
 
 def _opened(folder: Path, **options: bool) -> DesDataSet:
     opened = shardcore.open(folder, **options)
-    assert isinstance(opened, DesDataSet)
     return opened
 
 

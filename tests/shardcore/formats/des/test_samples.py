@@ -23,7 +23,6 @@ HOSTILE = {case["path"].removeprefix("hostile/"): case for case in EXPECTED["hos
 
 def _opened(name: str, **options: Any) -> DesShard:
     shard = shardcore.open(DATA / name, **options)
-    assert isinstance(shard, DesShard)
     return shard
 
 

@@ -84,7 +84,6 @@ def repacked(sample: Path, folder: Path, *, codec_of: str, **options: Any) -> Pa
     if codec_of == "v1":
         options |= {"version": "1"}
     done = pack("des", folder / "out.des", manifest=folder / "x/manifest.json", options=options)
-    assert done.report is not None
     assert done.report.ok
     return folder / "out.des"
 

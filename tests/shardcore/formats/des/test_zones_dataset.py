@@ -120,7 +120,6 @@ def test_what_is_wrong_is_said_with_its_place(text: str, why: str, place: str, t
     with pytest.raises(FormatError, match=why) as caught:
         shardcore.open(path)
     span = caught.value.span
-    assert span is not None
     assert text.encode()[span.start : span.stop].decode() == place
 
 

@@ -77,7 +77,6 @@ def test_a_huge_count_keeps_the_other_section() -> None:
     with shardcore.open(DATA / "damaged" / "file_count_huge.mdb", xorbs=XORBS) as shard:
         assert [key for key in shard.objects.keys[:] if key and key.startswith("xorb:")]
         finding = next(f for f in shard.verify(Depth.STRUCTURE).findings if f.code == "mdb.walk")
-        assert finding.span is not None
         assert finding.span.start == 48
         leaf = shard.explain(48)[-1]
         assert leaf.error
@@ -133,8 +132,6 @@ def test_a_header_that_is_refused_is_still_shown(name: str) -> None:
 def test_a_broken_walk_is_told(name: str) -> None:
     with shardcore.open(DATA / "damaged" / f"{name}.mdb") as shard:
         shard.load_index()
-        assert shard.damage is not None
-        assert shard.damage.span is not None
         assert shard.damage.span.start == (48 if name == "file_count_huge" else 480)
     assert run(["ls", str(DATA / "damaged" / f"{name}.mdb")]) == 3
 

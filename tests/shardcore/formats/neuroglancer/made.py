@@ -57,3 +57,9 @@ def _shard(spec: ShardingSpec, minishards: dict[int, Rows], in_given_order: bool
         pairs[minishard] = (len(body), len(body) + len(index))
         body += index
     return b"".join(struct.pack("<2Q", *pair) for pair in pairs) + bytes(body)
+
+
+def manifest(*sizes: int) -> bytes:
+    """A mesh manifest of one level, with fragments of these sizes."""
+    head = struct.pack("<6fI4fI", 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, len(sizes))
+    return head + np.array([*range(len(sizes))] * 3 + list(sizes), "<u4").tobytes()

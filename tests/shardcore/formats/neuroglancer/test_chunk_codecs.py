@@ -165,13 +165,11 @@ def test_parts_are_the_blocks() -> None:
     for index in itertools.product((0, 9, 19), (0, 7, 16), (0, 3, 8), (0, 1)):
         start, stop = layout.bytes_of(index)
         part = part_at(parts, start)
-        assert part is not None
         spans = voxel_spans(data, layout, index)
         inner = part.span_of(start, stop)
         expected = spans.values if spans.values[1] > spans.values[0] else (spans.label[0], spans.label[1])
         assert (inner.start - 1000, inner.stop - 1000) == expected
         again = part_stored_at(parts, inner)
-        assert again is not None
         assert again.stored == part.stored
     assert part_stored_at(parts, Span("a", 1000, 1001)) is None
     assert part_stored_at(parts, Span("b", inner.start, inner.stop)) is None
@@ -196,7 +194,6 @@ def test_wild_offsets_are_named(at: int, value: int, message: str) -> None:
     data[at : at + 4] = value.to_bytes(4, "little")
     with pytest.raises(FormatError, match=message) as caught:
         decode_chunk(labels_layout(), bytes(data), place=Span("", 500, 500 + len(data)))
-    assert caught.value.span is not None
     assert caught.value.span.start == 500 + ((at - 4) // 8 * 8 + 4 if at else 0)
 
 
@@ -244,11 +241,9 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             ref = shard.find(0)
             np.testing.assert_array_equal(shard.array(ref)[..., 0], LABELS)
             found = shardcore.content(shard, ref)
-            assert isinstance(found, shardcore.ArrayContent)
             np.testing.assert_array_equal(found.array[..., 0], LABELS)
             span = shardcore.content_span(shard, ref, *found.layout.bytes_of((9, 3, 5, 0)))
             stored = ref.spans[0]
-            assert span is not None
             assert span.source == stored.source
             values = voxel_spans(shard.read(ref), shard.array_layout(ref) or found.layout, (9, 3, 5, 0)).values
             assert (span.start - stored.start, span.stop - stored.start) == values

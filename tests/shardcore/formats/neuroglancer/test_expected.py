@@ -12,7 +12,6 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
-from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.objects import State
 from shardcore.operations.extraction import extract_objects
@@ -26,10 +25,6 @@ def folder_of(case: dict[str, Any]) -> Path:
     return DATA / case["path"] / case.get("scale", "")
 
 
-def where(case: dict[str, Any]) -> Path:
-    return folder_of(case) / "0.shard" if case["opener"] == "shard only" else folder_of(case)
-
-
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -40,9 +35,7 @@ def hostile(name: str) -> Path:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_every_value(case: dict[str, Any]) -> None:
-    with shardcore.open(where(case)) as shard:
-        assert len(shard.objects) == case["count"]
-        shard.load_index()
+    with shardcore.open(folder_of(case) / ("0.shard" if case["opener"] == "shard only" else "")) as shard:
         assert len(shard.objects) == case["count"]
         assert sorted(map(int, filter(None, shard.objects.keys))) == sorted(int(e["key"]) for e in case["entries"])
         for entry in case["entries"]:
@@ -66,7 +59,6 @@ def test_files_one_by_one(case: dict[str, Any]) -> None:
     seen: dict[str, set[str]] = {}
     for path in files:
         with shardcore.open(path) as shard:
-            assert isinstance(shard, NeuroglancerShard)
             assert shard.spec == ShardingSpec.parse(case["spec"])
             seen[path.name] = {key for key in shard.objects.keys if key is not None}
             for entry in case["entries"]:
@@ -172,7 +164,7 @@ def test_meshes_are_extracted_under_their_unsharded_names(tmp_path: Path) -> Non
         for ref in refs:
             entry = expected[str(ref.key)]
             manifest, fragments = tmp_path / name / f"{ref.key}.index", tmp_path / name / f"{ref.key}"
-            assert hashlib.sha256(manifest.read_bytes()).hexdigest() == entry["sha256"]
-            assert hashlib.sha256(fragments.read_bytes()).hexdigest() == entry["fragments_sha256"]
+            assert sha256(manifest.read_bytes()) == entry["sha256"]
+            assert sha256(fragments.read_bytes()) == entry["fragments_sha256"]
     with shardcore.open(DATA / "tiny_worked_example" / "0.shard") as shard:
         assert shard.file_names(shard.find("1")) == {"": "1"}

@@ -30,7 +30,6 @@ def test_samples_of_the_reference_writers(case: dict[str, Any]) -> None:
     for path in shards(case):
         siblings = [other.name for other in path.parent.iterdir() if other != path]
         best = infer(BytesSource(path.read_bytes()), path.name, siblings).best
-        assert best is not None
         found = best.spec
         assert found.minishard_bits == truth.minishard_bits
         assert found.minishard_index_encoding == truth.minishard_index_encoding
@@ -42,7 +41,6 @@ def test_samples_of_the_reference_writers(case: dict[str, Any]) -> None:
 def test_bare_shard_is_certain() -> None:
     inference = infer(BytesSource((DATA / "bare_shard" / "0.shard").read_bytes()), "0.shard")
     assert inference.certain
-    assert inference.best is not None
     assert inference.best.ambiguity() == ()
     assert inference.best.score == 1
     assert inference.best.spec == ShardingSpec(0, MURMUR, 4, 0, "gzip", "gzip")
@@ -52,7 +50,6 @@ def test_one_minishard_leaves_the_hash_open() -> None:
     """With one minishard every hash fits."""
     files = build(ShardingSpec(0, MURMUR, 0, 0), random_rows([3, 8, 10**15], random.Random(1)))
     best = infer(BytesSource(files["0.shard"]), "0.shard").best
-    assert best is not None
     assert len(best.fits) == 128
     assert best.ambiguity()[0].startswith("hash and preshift_bits unknown")
     assert best.spec.hash == IDENTITY
@@ -61,7 +58,6 @@ def test_one_minishard_leaves_the_hash_open() -> None:
 def test_few_keys_leave_several_hashes_open() -> None:
     files = build(ShardingSpec(0, IDENTITY, 1, 0), random_rows([2, 4], random.Random(1)))
     best = infer(BytesSource(files["0.shard"]), "0.shard").best
-    assert best is not None
     assert "3 to 63" in best.ambiguity()[0]
 
 
@@ -96,7 +92,6 @@ def test_split_form_fixes_the_bits() -> None:
     folder = DATA / "legacy_pair"
     index, data = (folder / "0.index").read_bytes(), (folder / "0.data").read_bytes()
     inference = infer(BytesSource(index + data), "0.index", ["0.data", "1.index", "1.data"], len(index))
-    assert inference.best is not None
     assert inference.best.spec == ShardingSpec(0, MURMUR, 2, 1, "raw", "gzip")
     assert len(inference.candidates) == 1
 
@@ -113,6 +108,5 @@ def test_a_name_that_speaks_against() -> None:
     data = (DATA / "bare_shard" / "0.shard").read_bytes()
     for name in ("my shard.bin", "7.shard"):
         best = infer(BytesSource(data), name).best
-        assert best is not None
         assert best.spec.minishard_bits == 4
         assert any(sentence.startswith("shard_bits unknown") for sentence in best.ambiguity())

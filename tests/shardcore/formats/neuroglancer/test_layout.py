@@ -20,6 +20,7 @@ from shardcore.formats.neuroglancer.layout import (
     read_manifest,
     write_manifest,
 )
+from shardcore.formats.neuroglancer.minishard import entries_of, index_of
 
 # One level with two fragments, a coarser one with none.
 MANIFEST = b"".join(
@@ -38,21 +39,19 @@ MANIFEST = b"".join(
 
 def test_manifest_by_hand() -> None:
     manifest = read_manifest(MANIFEST)
-    assert manifest.chunk_shape == (1, 2, 3)
-    assert manifest.grid_origin == (4, 5, 6)
+    assert (manifest.chunk_shape, manifest.grid_origin) == ((1, 2, 3), (4, 5, 6))
     assert manifest.lod_scales.tolist() == [1, 2]
     assert manifest.vertex_offsets.tolist() == [[0, 0, 0], [7, 8, 9]]
     assert [level.tolist() for level in manifest.positions] == [[[0, 1], [2, 3], [4, 5]], [[], [], []]]
     assert [level.tolist() for level in manifest.sizes] == [[100, 11], []]
     assert (manifest.fragments, manifest.fragments_size) == (2, 111)
     assert write_manifest(manifest) == MANIFEST
-
-
-@pytest.mark.parametrize("change", [-1, 1, 4, -4])
-def test_wrong_lengths(change: int) -> None:
-    data = MANIFEST[:change] if change < 0 else MANIFEST + bytes(change)
-    with pytest.raises(FormatError):
-        read_manifest(data)
+    for data in (MANIFEST[:-1], MANIFEST[:-4], MANIFEST + b"\0", MANIFEST + bytes(4)):
+        with pytest.raises(FormatError):
+            read_manifest(data)
+    many = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 100_000) + bytes(20 * 100_000)
+    with pytest.raises(FormatError, match="levels of detail"):
+        manifest_arrays(many)
 
 
 @given(st.binary(max_size=200))
@@ -80,9 +79,8 @@ def test_the_manifest_behind_fragments_is_found() -> None:
 
 def test_sizes_are_summed_beyond_32_bits() -> None:
     sizes = np.full(3, 2**32 - 1, np.uint32)
-    positions = np.zeros((3, 3), np.uint32)
     one, origin = np.ones(1, np.float32), np.zeros((1, 3), np.float32)
-    manifest = MeshManifest((1, 1, 1), (0, 0, 0), one, origin, (positions,), (sizes,))
+    manifest = MeshManifest((1, 1, 1), (0, 0, 0), one, origin, (np.zeros((3, 3), np.uint32),), (sizes,))
     assert read_manifest(write_manifest(manifest)).fragments_size == 3 * (2**32 - 1)
 
 
@@ -103,7 +101,18 @@ def test_ranges_of_the_shard_index(start: int, end: int, fault: RangeFault) -> N
     assert bool(range_fault(3, start, end, 32, 116)) == (fault != RangeFault.NONE)
 
 
-def test_levels_of_detail_are_bounded() -> None:
-    many = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 100_000) + bytes(20 * 100_000)
-    with pytest.raises(FormatError, match="levels of detail"):
-        manifest_arrays(many)
+def test_the_worked_example() -> None:
+    index = struct.pack("<6Q", 1, 8, 0, 0, 3, 4)
+    entries = entries_of([index], [0], 32, 116)
+    columns = entries.ids, entries.starts, entries.sizes, entries.inside, entries.wrapped
+    assert [column.tolist() for column in columns] == [[1, 9], [32, 35], [3, 4], [True] * 2, [False] * 2]
+    assert index_of(entries.ids, entries.starts, entries.sizes, 32) == index
+
+
+@pytest.mark.parametrize(
+    ("gap", "size", "inside"),
+    [(0, 84, True), (84, 0, True), (0, 85, False), (85, 0, False), (2**64 - 16, 4, False), (0, 2**64 - 1, False)],
+)
+def test_values_outside_the_file(gap: int, size: int, inside: bool) -> None:
+    entries = entries_of([struct.pack("<3Q", 5, gap, size)], [0], 16, 100)
+    assert entries.inside.tolist() == [inside]

@@ -16,7 +16,6 @@ ABSENT = "f" * 64
 
 def opened(source: CountingSource | bytes) -> SwhShard:
     shard = shardcore.open(source)
-    assert isinstance(shard, SwhShard)
     return shard
 
 

@@ -86,7 +86,6 @@ def test_order_of_adding_is_order_in_the_file(tmp_path: Path) -> None:
     with shardcore.open(tmp_path / "out.shard") as shard:
         shard.load_index()
         rows = shard.objects.order("offset")
-        assert rows is not None
         assert [shard.read(shard.objects.ref(row)) for row in rows.tolist()] == contents
         assert (shard.objects.columns(rows).state == State.LIVE).all()
 
