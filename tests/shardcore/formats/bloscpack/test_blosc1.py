@@ -39,9 +39,7 @@ def test_number_of_streams(typesize: int, blocksize: int, flags: int, streams: i
 @pytest.mark.parametrize(
     ("fields", "error", "words"),
     [
-        ({"version": 3}, Unsupported, "version 3"),
-        ({"version": 5}, Unsupported, "version 5"),
-        ({"version": 0}, Unsupported, "version 0"),
+        *(({"version": version}, Unsupported, f"version {version}") for version in (0, 3, 5)),
         ({"versionlz": 2}, FormatError, "versionlz is 2"),
         ({"flags": 0x75}, Unsupported, "Blosc-2"),
         ({"flags": 0x78}, FormatError, "0x08"),
@@ -94,10 +92,8 @@ def test_a_stream_length_that_leads_outside_is_refused(length: int) -> None:
 
 
 def test_streams_that_run_past_the_end_are_refused() -> None:
-    plain = bytes(1024)
-    chunk = make_chunk(plain, how=BYTE, typesize=2, blocksize=1024, split=True)
-    found = map_chunk(chunk)
-    last = int(found.stream_at[0, 1])
+    chunk = make_chunk(bytes(1024), how=BYTE, typesize=2, blocksize=1024, split=True)
+    last = int(map_chunk(chunk).stream_at[0, 1])
     cut = changed(chunk, ctbytes=last + 2)[: last + 2]
     with pytest.raises(FormatError, match=r"stream 1.*ends before the length of the stream does"):
         map_chunk(cut)

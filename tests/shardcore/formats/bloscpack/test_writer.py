@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import blosc  # loaded before the forks that are killed: the moments fall into the writing then
@@ -41,14 +42,7 @@ class TestFolderContract(WriterContract):
     options: ClassVar = {"chunk_size": 4096, "spare": 2}
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        return [
-            (None, b""),
-            (None, b"x"),
-            (None, WALK),
-            (None, WALK[:4096]),
-            (None, bytes(9001)),
-            (None, WALK + b"abc"),
-        ]
+        return [(None, data) for data in (b"", b"x", WALK, WALK[:4096], bytes(9001), WALK + b"abc")]
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
         assert key == str(row)
@@ -231,19 +225,12 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
     assert [path.name for path in again.removed] == ["two.txt.blp"]
 
 
-class Pipe(io.RawIOBase):
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    def read(self, size: int = -1) -> bytes:
-        return next(self._pieces, b"")
-
-
 def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardcore.formats.bloscpack.input_content.IN_MEMORY", 5000)
     written(tmp_path / "a.blp", WALK, chunk_size=1000)
-    written(tmp_path / "b.blp", Pipe(WALK[at : at + 333] for at in range(0, len(WALK), 333)), chunk_size=1000)
+    pieces = (WALK[at : at + 333] for at in range(0, len(WALK), 333))
+    pipe = SimpleNamespace(read=lambda size=-1: next(pieces, b""))
+    written(tmp_path / "b.blp", pipe, chunk_size=1000)
     assert (tmp_path / "a.blp").read_bytes() == (tmp_path / "b.blp").read_bytes()
 
 
@@ -290,15 +277,8 @@ def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("BLOSC_CLEVEL", "1"),
-        ("BLOSC_SHUFFLE", "NOSHUFFLE"),
-        ("BLOSC_SHUFFLE", "BITSHUFFLE"),
-        ("BLOSC_TYPESIZE", "3"),
-        ("BLOSC_COMPRESSOR", "zstd"),
-        ("BLOSC_BLOCKSIZE", "4096"),
-        ("BLOSC_DELTA", "1"),
-        ("BLOSC_SPLITMODE", "NEVER"),
-        ("BLOSC_NTHREADS", "3"),
+        *(("CLEVEL", "1"), ("SHUFFLE", "NOSHUFFLE"), ("SHUFFLE", "BITSHUFFLE"), ("TYPESIZE", "3"), ("DELTA", "1")),
+        *(("COMPRESSOR", "zstd"), ("BLOCKSIZE", "4096"), ("SPLITMODE", "NEVER"), ("NTHREADS", "3")),
     ],
 )
 def test_options_win_over_the_environment(
@@ -307,11 +287,11 @@ def test_options_win_over_the_environment(
     data = np.arange(200_000, dtype="<i4").tobytes()
     for target in ("without", "with"):
         if target == "with":
-            monkeypatch.setenv(name, value)
+            monkeypatch.setenv(f"BLOSC_{name}", value)
         with shardcore.create(tmp_path / target, format="bloscpack", level=7, typesize=4, codec="lz4") as writer:
             writer.add(None, data)
     assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
-    assert os.environ[name] == value
+    assert os.environ[f"BLOSC_{name}"] == value
 
 
 def test_packing_decodes_each_chunk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
