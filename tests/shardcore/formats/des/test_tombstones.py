@@ -252,14 +252,14 @@ def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
             found["one"]
 
 
-WHEN = "2026-11-03T08:00:00Z"
+CREATED = "2026-11-03T08:00:00Z"
 
 
 def _made(folder: Path, tombs: dict[str, Any], **changes: Any) -> Path:
-    dated = Stored(b"a:b", b"one", meta={"created_at": WHEN})
+    dated = Stored(b"a:b", b"one", meta={"created_at": CREATED})
     path = write(folder, "x.des", [dated, Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")])
     index = {
-        "a:b:" + WHEN: {"uid": "a:b", "offset": 8, "length": 3, "codec": "none"},
+        "a:b:" + CREATED: {"uid": "a:b", "offset": 8, "length": 3, "codec": "none"},
         "plain": {"uid": "plain", "checksum": hashlib.sha256(b"two").hexdigest(), "checksum_algo": "sha256"},
         "c": {"uid": "c", "is_bigfile": False},
     }
@@ -276,12 +276,12 @@ def _tomb(uid: str, created_at: str | None = None) -> dict[str, Any]:
     ("tombs", "gone"),
     [
         ({}, []),
-        ({f"a:b:{WHEN}": _tomb("a:b", WHEN)}, ["a:b"]),
-        ({f"a:b:{WHEN}": _tomb("a:b", "2026-11-03T09:00:00+01:00")}, ["a:b"]),
+        ({f"a:b:{CREATED}": _tomb("a:b", CREATED)}, ["a:b"]),
+        ({f"a:b:{CREATED}": _tomb("a:b", "2026-11-03T09:00:00+01:00")}, ["a:b"]),
         ({"a:b:2020-01-01T00:00:00Z": _tomb("a:b", "2020-01-01T00:00:00Z")}, []),
         ({"a:b": _tomb("a:b")}, ["a:b"]),
         ({"plain": {}}, ["plain"]),
-        ({"plain": _tomb("plain", WHEN)}, ["plain"]),
+        ({"plain": _tomb("plain", CREATED)}, ["plain"]),
         ({"other": _tomb("other")}, []),
         ({"x": _tomb("c"), "y": _tomb("plain")}, ["c", "plain"]),
     ],
@@ -342,11 +342,11 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str, monkeypatc
 
 
 def test_verification_against_the_sidecar(tmp_path: Path) -> None:
-    path = _made(tmp_path, {f"plain:{WHEN}": _tomb("plain", WHEN)})
+    path = _made(tmp_path, {f"plain:{CREATED}": _tomb("plain", CREATED)})
     with shardcore.open(path) as opened:
         assert [(f.severity.value, f.code) for f in opened.verify().findings] == [("note", "des.tombstones")]
     index = {
-        "a:b:" + WHEN: {"offset": 9, "codec": "zstd"},
+        "a:b:" + CREATED: {"offset": 9, "codec": "zstd"},
         "plain": {"checksum": "0" * 64, "checksum_algo": "sha256"},
         "more": {},
     }
