@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.testing import DataSetContract, ShardContract
+from shardcore.formats.swh import layout
+from shardcore.testing import DataSetContract, PageContract, ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
 
@@ -20,3 +21,9 @@ class TestSwhDataSet(DataSetContract):
     samples: ClassVar = [DATA]
     absent: ClassVar = TestSwhContract.absent
     alone: ClassVar = ("The key as eight numbers", "Which shard")
+
+
+class TestSwhPage(PageContract):
+    page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "swh.md"
+    records = (layout.HEADER, layout.OBJECT, layout.SLOT, layout.HASH_HEAD, layout.HASH_TAIL, layout.DIRECTORY_ENTRY)
+    layouts: ClassVar = {record.name: record for record in records}

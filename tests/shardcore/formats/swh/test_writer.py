@@ -38,19 +38,13 @@ class TestSwhWriterContract(WriterContract):
     wrong_keys: ClassVar = ("", "ab", "zz" * 32, "ab" * 33, "a b" * 16 + "c" * 16)
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        return [
-            (None, b""),
-            (None, b"hello"),
-            (hashlib.sha256(b"given").hexdigest().upper(), b"given"),
-            (None, b"\0" * 5000),
-            *((None, bytes([n]) * n) for n in range(1, 60)),
-        ]
+        contents = [b"", b"hello", b"\0" * 5000, *(bytes([n]) * n for n in range(1, 60))]
+        return [(hashlib.sha256(b"given").hexdigest().upper(), b"given"), *((None, data) for data in contents)]
 
 
 def write(path: Path, contents: list[bytes], **options: int) -> None:
     with shardcore.create(path, format="swh", **options) as writer:
-        for data in contents:
-            writer.add(None, data)
+        writer.add_many(None, contents)
 
 
 def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
