@@ -29,42 +29,26 @@ KEY = bytes(range(1, 33))
 
 
 def test_file_hash_vectors() -> None:
-    assert to_text(file_hash(PAIR, PAIR_SIZES)) == "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
-    assert (
-        to_text(file_hash(PAIR[:1], PAIR_SIZES[:1]))
-        == "55b9df318a7c45f470d57b04d8ca79a15b0637ffe94b25041a58d00c3528afff"
-    )
+    pair = "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
+    single = "55b9df318a7c45f470d57b04d8ca79a15b0637ffe94b25041a58d00c3528afff"
+    assert to_text(file_hash(PAIR, PAIR_SIZES)) == pair
+    assert to_text(file_hash(PAIR[:1], PAIR_SIZES[:1])) == single
     many = as_rows([chunk_hash(bytes([value])) for value in range(24)])
-    assert (
-        to_text(file_hash(many, np.arange(1, 25, dtype=np.uint64)))
-        == "8b98e096769bf17a325ac69698d07cb7099685c1c7bc75e61df62d005191de8f"
-    )
-
-
-def test_file_hash_of_an_empty_file() -> None:
-    """There is no last step over a root that does not exist."""
-    assert file_hash(PAIR[:0], PAIR_SIZES[:0]) == ZERO
-
-
-def test_many_file_hashes() -> None:
+    text = "8b98e096769bf17a325ac69698d07cb7099685c1c7bc75e61df62d005191de8f"
+    assert to_text(file_hash(many, np.arange(1, 25, dtype=np.uint64))) == text
+    none = PAIR[:0]  # there is no last step over a root that does not exist
+    assert file_hash(none, PAIR_SIZES[:0]) == ZERO
     rows, sizes = np.concatenate([PAIR, PAIR[:1]]), np.array([3, 4, 3], dtype=np.uint64)
     texts = to_texts(file_hashes(rows, sizes, np.array([0, 0, 2, 2, 3, 3])))
-    assert texts == [
-        "0" * 64,
-        "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8",
-        "0" * 64,
-        "55b9df318a7c45f470d57b04d8ca79a15b0637ffe94b25041a58d00c3528afff",
-        "0" * 64,
-    ]
+    assert texts == ["0" * 64, pair, "0" * 64, single, "0" * 64]
+    empty = file_hashes(none, PAIR_SIZES[:0], np.array([0])), range_hashes(none, np.array([0])), protect_many(KEY, none)
+    assert list(map(len, empty)) == [0, 0, 0]
 
 
 def test_range_hash_vectors() -> None:
-    both, one = (
-        "a9b08e00248d3a780e7549361f1be6049c0fe4ec856eb1b30b01a53a03ea2f4d",
-        "d7586bf505d8886dacb19b302c04c9be061198b1ee2de942618a7f8b30e1b74b",
-    )
-    assert to_text(range_hash(PAIR)) == both
-    assert to_text(range_hash(PAIR[:1])) == one
+    both = "a9b08e00248d3a780e7549361f1be6049c0fe4ec856eb1b30b01a53a03ea2f4d"
+    one = "d7586bf505d8886dacb19b302c04c9be061198b1ee2de942618a7f8b30e1b74b"
+    assert [to_text(range_hash(PAIR[:count])) for count in (2, 1)] == [both, one]
     assert to_texts(range_hashes(np.concatenate([PAIR, PAIR[:1]]), np.array([0, 2, 3]))) == [both, one]
 
 
@@ -91,10 +75,3 @@ def test_shard_name_of_real_shards() -> None:
     for path in paths:
         data = path.read_bytes()
         assert shard_name([data]) == shard_name([data[:100], data[100:]]) == path.name
-
-
-def test_no_files_at_all() -> None:
-    none = PAIR[:0]
-    assert len(file_hashes(none, PAIR_SIZES[:0], np.array([0]))) == 0
-    assert len(range_hashes(none, np.array([0]))) == 0
-    assert len(protect_many(KEY, none)) == 0
