@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shardcore.codecs.isolated import TASKS, IsolatedDecoder, run_task
+from shardcore.codecs.isolated import TASKS, IsolatedDecoder
 from shardcore.errors import Cancelled, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.span import Span
 from shardcore.progress import stopped_by
@@ -121,12 +121,13 @@ def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: p
         monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_isolated:{name}_task")
     assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
     first = pid(decoder)
-    with pytest.raises(LimitExceeded, match="more memory"):
-        decoder.run("greedy", {"bytes": 1 << 40}, b"", limit=100)
-    with pytest.raises(LimitExceeded, match="the limit is 100"):
-        decoder.run("long", {}, b"", limit=100)
-    with pytest.raises(FormatError, match="no such marker"):
-        decoder.run("broken", {}, b"", limit=100)
+    for name, error, words in (
+        ("greedy", LimitExceeded, "more memory"),
+        ("long", LimitExceeded, "the limit is 100"),
+        ("broken", FormatError, "no such marker"),
+    ):
+        with pytest.raises(error, match=words):
+            decoder.run(name, {"bytes": 1 << 40}, b"", limit=100)
     assert pid(decoder) == first
 
 
@@ -135,10 +136,3 @@ def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
     with pytest.raises(ShardError, match="closed"):
         decompress(decoder, make_chunk(sample(5000)))
     assert multiprocessing.active_children() == []
-
-
-def test_what_a_library_raises_is_an_error_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKS, "broken", f"{__name__}:broken_task")
-    with pytest.raises(FormatError, match="the decoder failed") as caught:
-        run_task("broken", {}, b"", place=PLACE)
-    assert caught.value.span == PLACE

@@ -56,18 +56,17 @@ def test_what_is_over_the_limits_is_an_error_with_its_place(text: str | bytes, t
     assert caught.value.span == place
 
 
-def test_free_metadata_may_have_longer_integers() -> None:
-    """A user may store a hash as a number."""
+def test_what_is_read_beyond_the_limits() -> None:
+    # A user may store a hash as a number.
     assert parse_json(str(2**512), "the metadata", limits=FREE) == 2**512
     with pytest.raises(FormatError, match="1001 digits"):
         parse_json("1" * 1001, "the metadata", limits=FREE)
-
-
-def test_long_texts_may_have_more_values() -> None:
-    """One value per 16 bytes is ordinary."""
-    limits = JsonLimits(values=10, containers=2)
+    # One value per 16 bytes is ordinary.
     text = json.dumps([{"checksum": "0" * 64, "size": 123456, "reason": "x" * 100}] * 100)
-    assert len(parse_json(text, "the sidecar", limits=limits)) == 100
+    assert len(parse_json(text, "the sidecar", limits=JsonLimits(values=10, containers=2))) == 100
+    # Some editors write a byte order mark, some writers `3.0`.
+    assert parse_json(b"\xef\xbb\xbf[1]", "the info", encoding="utf-8-sig") == [1]
+    assert [whole_number(value, "a size", 0, 3) for value in (3, 3.0)] == [3, 3]
 
 
 def test_brackets_in_strings_do_not_count() -> None:
@@ -76,14 +75,3 @@ def test_brackets_in_strings_do_not_count() -> None:
     places, kinds = (np.concatenate(parts) for parts in zip(*structure(text.encode()), strict=True))
     assert kinds.tobytes() == b"[,,,]"
     assert [text[at] for at in places] == list("[,,,]")
-
-
-def test_byte_order_marks_are_passed_over_where_asked() -> None:
-    """Some editors write one."""
-    assert parse_json(b"\xef\xbb\xbf[1]", "the info", encoding="utf-8-sig") == [1]
-
-
-@pytest.mark.parametrize("value", [3, 3.0])
-def test_whole_numbers(value: object) -> None:
-    """Some writers write `3.0`."""
-    assert whole_number(value, "a size", 0, 3) == 3

@@ -10,7 +10,7 @@ import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ import zstandard
 import shardcore
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.finding import Depth
+from shardcore.testing import ShardContract
 
 DATA = Path(__file__).parents[2] / "data" / "containers"
 
@@ -111,12 +112,8 @@ def central(name: bytes, **fields: int) -> bytes:
         values["size"], len(name), 0, 0, 0, 0, 0, values["offset"],
     ) + name  # fmt: skip
     count = fields.get("count", 1)
-    return (
-        b"PK\x03\x04"
-        + bytes(26)
-        + entry
-        + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
-    )
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
+    return b"PK\x03\x04" + bytes(26) + entry + end
 
 
 HOSTILE: dict[str, bytes] = {
@@ -202,3 +199,38 @@ def test_equal_names_are_the_last() -> None:
     with shardcore.open(out.getvalue()) as shard:
         assert shard["a"] == b"second"
         assert [shard.read(ref) for ref in shard.find_all("a")] == [b"first", b"second"]
+
+
+class TestNpyContract(ShardContract):
+    samples: ClassVar = sorted(DATA.glob("*.npy"))
+    absent: ClassVar = ["nobody", "0"]
+    open_ranges = 1
+    find_ranges = 0
+
+
+class TestSafetensorsContract(ShardContract):
+    samples: ClassVar = sorted(DATA.glob("*.safetensors"))
+    absent: ClassVar = ["nobody", "__metadata__"]
+    open_ranges = 1
+    find_ranges = 0
+
+
+class TestZipContract(ShardContract):
+    samples: ClassVar = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
+    absent: ClassVar = ["nobody", "folder/"]
+    open_ranges = 3
+    find_ranges = 1
+
+
+class TestGzipContract(ShardContract):
+    samples: ClassVar = sorted(DATA.glob("*.gz"))
+    absent: ClassVar = ["nobody", "9"]
+    open_ranges = 1
+    find_ranges = 20
+
+
+class TestZstdContract(ShardContract):
+    samples: ClassVar = sorted(DATA.glob("*.zst"))
+    absent: ClassVar = ["nobody", "9"]
+    open_ranges = 2
+    find_ranges = 20

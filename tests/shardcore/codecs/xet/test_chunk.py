@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
+import runpy
+from itertools import pairwise
+from pathlib import Path
+
 import lz4.frame
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shardcore.codecs.xet.chunk import read_chunk, read_groups, write_chunk, write_groups
+from shardcore.codecs.xet.chunker import GEAR, MAX_CHUNK, chunks, cut_ends
 from shardcore.codecs.xet.xorb_layout import MAX_STORED, MAX_UNPACKED, Scheme
 from shardcore.errors import FormatError, Unsupported
 
 
-def test_group_vector() -> None:
-    assert write_groups(bytes(range(10))) == bytes.fromhex("00040801050902060307")
-    assert read_groups(bytes.fromhex("00040801050902060307")) == bytes(range(10))
-
-
 @given(st.binary(max_size=200))
+@example(bytes(range(10)))
 def test_groups_both_ways(data: bytes) -> None:
     assert read_groups(write_groups(data)) == data
+    assert data != bytes(range(10)) or write_groups(data) == bytes.fromhex("00040801050902060307")
 
 
 @given(st.sampled_from(Scheme), st.binary(max_size=50), st.integers(0, 2000))
@@ -60,19 +65,56 @@ def test_damaged_frames(scheme: Scheme) -> None:
         read_chunk(scheme, stored, len(data) + 1)
 
 
-@pytest.mark.parametrize("scheme", [3, 99, 255])
-def test_unknown_scheme(scheme: int) -> None:
+def test_unknown_schemes_and_limits() -> None:
     """Schemes beyond 2 are refused, 99 (automatic) among them."""
-    with pytest.raises(Unsupported, match=str(scheme)):
-        read_chunk(scheme, b"abc", 3)
-    with pytest.raises(Unsupported, match=str(scheme)):
-        write_chunk(scheme, b"abc")
+    for scheme in (3, 99, 255):
+        for act in (lambda: read_chunk(scheme, b"abc", 3), lambda: write_chunk(scheme, b"abc")):  # noqa: B023
+            with pytest.raises(Unsupported, match=str(scheme)):
+                act()
+    for act in (
+        lambda: read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1),
+        lambda: read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5),
+        lambda: write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1)),
+    ):
+        with pytest.raises(FormatError, match="at most 131,072"):
+            act()
 
 
-def test_limits() -> None:
-    with pytest.raises(FormatError, match="at most 131,072"):
-        read_chunk(Scheme.NONE, b"", MAX_UNPACKED + 1)
-    with pytest.raises(FormatError, match="at most 131,072"):
-        read_chunk(Scheme.LZ4, bytes(MAX_STORED + 1), 5)
-    with pytest.raises(FormatError, match="at most 131,072"):
-        write_chunk(Scheme.LZ4, bytes(MAX_UNPACKED + 1))
+MDB_DATA = Path(__file__).parents[3] / "data" / "mdb"
+
+CUTS = {
+    "alpha.bin": [12590, 96564, 147470, 200000],
+    "beta.bin": [76564, 127470, 181080, 204000],
+    "notes.txt": [9723, 90167, 179341],
+    "weights.f32": [36888, 96000],
+    "one.bin": [1],
+    "empty.bin": [],
+}
+
+
+def test_table() -> None:
+    digest = hashlib.sha256(GEAR.astype("<u8").tobytes()).hexdigest()
+    assert digest == "e1d3936666d7ae7a977c958e9afcc75f90aaca758ce5fbe4ece61dffefe1912c"
+
+
+def test_cuts_of_the_samples() -> None:
+    files = runpy.run_path(str(MDB_DATA / "sources.py"))["build"]()
+    assert {name: cut_ends(data) for name, data in files.items()} == CUTS
+
+
+@pytest.mark.parametrize("size", [0, 1, MAX_CHUNK - 1, MAX_CHUNK, MAX_CHUNK + 1, 2 * MAX_CHUNK])
+def test_forced_cuts(size: int) -> None:
+    ends = cut_ends(bytes(size))
+    assert list(ends) == ([*range(MAX_CHUNK, size, MAX_CHUNK), size] if size else [])
+    assert [len(chunk) for chunk in chunks([bytes(size)])] == np.diff([0, *ends]).tolist()
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(0, 100_000), max_size=8))
+def test_pieces_do_not_matter(seed: int, cuts: list[int]) -> None:
+    dice = random.Random(seed)
+    sizes = (1, 60, 8191, 8192, 131_072, 200_000)
+    data = b"".join(dice.choice((dice.randbytes, bytes))(dice.choice(sizes)) for _ in range(3))
+    marks = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    found = list(chunks(data[i:j] for i, j in pairwise(marks)))
+    assert b"".join(found) == data
+    assert np.cumsum([len(chunk) for chunk in found]).tolist() == cut_ends(data)

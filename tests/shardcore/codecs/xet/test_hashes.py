@@ -34,9 +34,8 @@ def test_many_texts_and_their_order(hashes: list[bytes]) -> None:
     rows = as_rows(hashes)
     texts = to_texts(rows)
     assert texts == [to_text(raw) for raw in hashes]
-    assert sorted(range(len(texts)), key=lambda i: tuple(words(rows)[i].tolist())) == sorted(
-        range(len(texts)), key=lambda i: texts[i]
-    )
+    by_words = sorted(range(len(texts)), key=lambda i: tuple(words(rows)[i].tolist()))
+    assert by_words == sorted(range(len(texts)), key=lambda i: texts[i])
 
 
 def test_base64_form() -> None:
@@ -50,21 +49,12 @@ def test_what_is_not_a_hash(text: str) -> None:
         from_text(text)
 
 
-def test_root_of_two() -> None:
-    rows = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
-    root = tree_root(rows, np.array([3, 4], dtype=np.uint64))
-    assert to_text(root) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
-
-
-def test_root_of_twenty_four() -> None:
-    """Three levels of groups: 6, 3, 3, 7, 4, 1; 4, 2; 2."""
-    rows = as_rows([chunk_hash(bytes([value])) for value in range(24)])
-    root = tree_root(rows, np.arange(1, 25, dtype=np.uint64))
+def test_roots() -> None:
+    """Of two chunks; and of 24 in three levels of groups: 6, 3, 3, 7, 4, 1; 4, 2; 2."""
+    pair, sizes = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")]), np.array([3, 4], np.uint64)
+    many = as_rows([chunk_hash(bytes([value])) for value in range(24)])
+    assert to_text(tree_root(pair, sizes)) == "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
+    root = tree_root(many, np.arange(1, 25, dtype=np.uint64))
     assert to_text(root) == "a9a164d74812a2bb3996cc2245062282757fb36b718418fd5024ccf17e0a66b4"
-
-
-def test_sizes_that_overflow() -> None:
-    """Sizes whose sum exceeds 64 bits are refused, not wrapped."""
-    rows = as_rows([chunk_hash(b"abc")] * 2)
-    with pytest.raises(UsageError, match="64 bits"):
-        tree_root(rows, np.array([2**63, 2**63], dtype=np.uint64))
+    with pytest.raises(UsageError, match="64 bits"):  # sizes that exceed 64 bits are not wrapped
+        tree_root(pair, np.array([2**63, 2**63], dtype=np.uint64))
