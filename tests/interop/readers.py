@@ -37,20 +37,11 @@ class Reader:
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-W", "ignore", "-m", "tests.interop.readers", self._name]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=ROOT,
-            env=environment,
-            text=True,
-            errors="replace",
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(command, **pipes, cwd=ROOT, env=environment, text=True, errors="replace")
 
     def ask(self, path: Path, keys: list[str], **more: Any) -> Answers:
         """What the reader gives for some keys; all of them are `crash` where it ended."""
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"path": str(path), "keys": keys, **more}) + "\n")
         self._process.stdin.flush()
         for line in self._process.stdout:
