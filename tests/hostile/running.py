@@ -16,7 +16,6 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 KEPT = 20_000
@@ -49,10 +48,8 @@ class Outcome:
 
     def __str__(self) -> str:
         ended = "ended " if self.ended else ""
-        return (
-            f"{ended}code {self.code}, first {self.first:.1f} s, {self.total:.1f} s, "
-            f"{self.megabytes:.0f} MB, {self.written} bytes"
-        )
+        times = f"first {self.first:.1f} s, {self.total:.1f} s"
+        return f"{ended}code {self.code}, {times}, {self.megabytes:.0f} MB, {self.written} bytes"
 
 
 class Runner:
@@ -81,17 +78,14 @@ class Runner:
 
     def close(self) -> None:
         """Ends the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait(10)
 
     def __enter__(self) -> Runner:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
