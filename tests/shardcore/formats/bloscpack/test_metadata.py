@@ -166,8 +166,7 @@ def test_other_element_types_are_refused_and_never_evaluated(text: object) -> No
 
 
 @pytest.mark.parametrize(
-    "change",
-    [*({"shape": shape} for shape in ("x", [-1], [1.5], [True], [1] * 65)), {"order": "Z"}, {"dtype": 1}],
+    "change", [*({"shape": shape} for shape in ("x", [-1], [1.5], [True], [1] * 65)), {"order": "Z"}, {"dtype": 1}]
 )
 def test_descriptions_that_make_no_sense(change: dict[str, object]) -> None:
     with pytest.raises(FormatError):
