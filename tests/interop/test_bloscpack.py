@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import collections
 import collections.abc
-import struct
 import warnings
 from itertools import product
 from pathlib import Path
@@ -94,33 +93,6 @@ def test_files_with_chunks_of_the_reference(seed: int) -> None:
         start, stop = sorted(dice.integers(0, len(whole) + 1, 2).tolist())
         assert shard.read_range(shard.find("all"), start, stop) == whole[start:stop]
         assert shard.verify().ok
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["<f8", ">i2", "<c16", [("a", "<i4"), ("b", "u1", (3,))]])
-def test_arrays_packed_as_the_reference_does(dtype: object, order: str) -> None:
-    import blosc
-
-    kind = np.dtype(dtype)
-    array = np.frombuffer(np.random.default_rng(3).bytes(30 * 7 * kind.itemsize), kind).reshape((30, 7), order=order)
-    plain = array.tobytes(order="A")
-    chunks = [bytes(blosc.compress(plain[at : at + 400], kind.itemsize)) for at in range(0, len(plain), 400)]
-    sizes = [len(plain[at : at + 400]) for at in range(0, len(plain), 400)]
-    descr = repr(kind.descr if kind.names else kind.str)
-    metadata = {"container": "numpy", "dtype": descr, "shape": [30, 7], "order": order}
-    with shardcore.open(File(chunks, sizes, metadata=metadata).write()) as shard:
-        got = shard.read_array()
-        assert (got.dtype, got.tobytes(), np.isfortran(got)) == (array.dtype, array.tobytes(), order == "F")
-
-
-def test_what_we_take_for_a_header_is_what_the_reference_wrote() -> None:
-    import blosc
-
-    chunk = blosc.compress(bytes(100_000), 4, 9, blosc.SHUFFLE, "lz4")
-    header = read_chunk_header(chunk)
-    assert (header.nbytes, header.ctbytes, header.blocksize) == blosc.get_cbuffer_sizes(chunk)
-    assert (header.codec_name, header.filter_name, header.typesize) == ("lz4", "shuffle", 4)
-    assert header.ctbytes == struct.unpack_from("<I", chunk, 12)[0] == len(chunk)
 
 
 EACH = rounds(450, 40)

@@ -14,7 +14,6 @@ import pytest
 import shardcore
 from shardcore import content
 from shardcore.formats.neuroglancer.infer import infer
-from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.suggest_spec import bits_for
 from shardcore.operations.content.geometry import mesh_level
@@ -116,31 +115,6 @@ def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) 
         assert found == (truth.minishard_bits, truth.minishard_index_encoding, truth.data_encoding)
         fits = {(fit.hash, fit.preshift_bits): fit.shard_bits for fit in best.fits}
         assert truth.shard_bits in fits[truth.hash, truth.preshift_bits]
-
-
-@pytest.mark.parametrize("seed", range(rounds(6, 3)))
-def test_places_agree_with_cloud_volume(seed: int) -> None:
-    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
-
-    dice = random.Random(seed)
-    members = random_spec(dice)
-    ours, theirs = ShardingSpec.parse(members), ShardingSpecification.from_dict(dict(members))
-    keys = [0, 2**64 - 1, *(dice.getrandbits(64) for _ in range(300))]
-    minishards, shards = ours.place_many(np.array(keys, np.uint64))
-    for key, minishard, shard in zip(keys, minishards.tolist(), shards.tolist(), strict=True):
-        place = theirs.compute_shard_location(np.uint64(key))
-        assert (ours.shard_stem(shard), minishard) == (place.shard_number, int(place.minishard_number))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_codes_agree_with_cloud_volume(seed: int) -> None:
-    from cloudvolume.datasource.precomputed.common import compressed_morton_code
-
-    dice = random.Random(seed)
-    for _ in range(300):
-        grid = [dice.randint(1, 1 << dice.randint(1, 20)) for _ in range(3)]
-        cell = [dice.randrange(length) for length in grid]
-        assert encode(cell, grid) == int(compressed_morton_code(cell, grid))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -483,12 +457,3 @@ def test_skeletons_are_those_of_cloud_volume(root: Path) -> None:
             assert np.allclose(ours.skeleton.vertices, theirs.vertices, atol=1e-2)
             assert (ours.skeleton.edges == theirs.edges).all()
             assert np.allclose(ours.skeleton.attributes["radius"], theirs.radius)
-
-
-def test_the_sample_is_a_volume_of_cloud_volume() -> None:
-    from tests.samples.shapes import voxels
-
-    peer = volume(RESOURCES / "samples" / "neuroglancer" / "segmentation")
-    for mip in (0, 1):
-        peer.mip = mip
-        assert (np.asarray(peer[:, :, :])[..., 0] == voxels(SEGMENTS, 2**mip)).all()

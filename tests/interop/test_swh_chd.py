@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.swh.chd_build import FIRST_SEED, build
+from shardcore.formats.swh.chd_build import build
 from shardcore.model.objects import State
 from tests.shardcore.formats.swh.sections import random_keys, section_bytes, take_apart
 
@@ -49,26 +49,6 @@ def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
     keys = random_keys(count, seed=count)
     section, _ = reference_section(tmp_path / "large.shard", keys, start=count)
     assert section_bytes(build(keys, [take_apart(section).seed])) == section
-
-
-@pytest.mark.parametrize("count", [1, 11, 58, 59, 1000])
-def test_the_reference_reads_our_function(tmp_path: Path, count: int) -> None:
-    from swh.shard import Shard
-
-    keys = random_keys(count, seed=count)
-    path = tmp_path / "ours.shard"
-    reference_section(path, keys, start=count)
-    data = path.read_bytes()
-    index_at, hash_at = (int.from_bytes(data[at : at + 8], "big") for at in (64, 80))
-    function = build(keys, FIRST_SEED)
-    index = bytearray((bytes(32) + b"\xff" * 8) * function.slots)
-    assert len(index) == hash_at - index_at
-    for number, slot in enumerate(function.slots_of(keys).tolist()):
-        index[40 * slot : 40 * slot + 40] = keys[number].tobytes() + (512 + 8 * number).to_bytes(8, "big")
-    path.write_bytes(data[:index_at] + index + section_bytes(function))
-    with Shard(str(path)) as shard:
-        assert all(shard.getpos(key.tobytes()) == slot for key, slot in zip(keys, function.slots_of(keys), strict=True))
-        assert all(shard.lookup(key.tobytes()) == b"" for key in keys)
 
 
 def test_the_reference_finds_nothing_in_the_signed_dialect(data: Path) -> None:

@@ -6,6 +6,8 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,17 +92,10 @@ def test_a_task_that_is_cancelled_ends_with_its_process() -> None:
 
 
 def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
-    answers: dict[int, bytes] = {}
-
-    def work(number: int) -> None:
-        answers[number] = decompress(decoder, make_chunk(sample(3000, number)))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == {number: sample(3000, number) for number in range(8)}
+    chunks = [make_chunk(sample(3000, number)) for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(partial(decompress, decoder), chunks))
+    assert answers == [sample(3000, number) for number in range(8)]
 
 
 def greedy_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:

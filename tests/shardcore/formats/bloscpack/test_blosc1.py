@@ -28,15 +28,6 @@ def test_header_is_read_from_written_out_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typesize", "blocksize", "flags", "streams"),
-    [(4, 512, 0x20, 4), (4, 511, 0x20, 1), (16, 2048, 0x20, 16), (17, 17 * 200, 0x20, 1), (4, 512, 0x30, 1)],
-)
-def test_number_of_streams(typesize: int, blocksize: int, flags: int, streams: int) -> None:
-    """A block is split only with flag 0x10 clear, elements of at most 16 bytes and 128 of them."""
-    assert ChunkHeader(2, 1, flags, typesize, 10000, blocksize, 99).streams == streams
-
-
-@pytest.mark.parametrize(
     ("fields", "error", "words"),
     [
         *(({"version": version}, Unsupported, f"version {version}") for version in (0, 3, 5)),

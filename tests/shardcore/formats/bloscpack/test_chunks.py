@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import multiprocessing
 import struct
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -157,25 +155,6 @@ def test_orders_need_the_index() -> None:
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
 
 
-def test_lookups_do_not_wait_for_a_running_load() -> None:
-    arrived, go_on = threading.Event(), threading.Event()
-
-    def progress(done: int, total: int) -> None:
-        arrived.set()
-        assert go_on.wait(30)
-
-    with shardcore.open(DATA / "made" / "large_walk.blp") as shard, ThreadPoolExecutor(2) as pool:
-        loading = pool.submit(shard.load_index, progress)
-        try:
-            assert arrived.wait(30)
-            found = [pool.submit(shard.find, str(chunk)).result(30).spans[0] for chunk in (0, 5, 19)]
-            assert not shard.loaded
-        finally:
-            go_on.set()
-        loading.result(30)
-        assert [shard.find(str(chunk)).spans[0] for chunk in (0, 5, 19)] == found
-
-
 def test_many_threads_walk_one_file() -> None:
     with shardcore.open(DATA / "made" / "large_stream.blp") as shard:
         wished = shard.objects[:].start.tolist()
@@ -272,15 +251,3 @@ def test_sizes_come_from_the_blosc_headers() -> None:
         assert shard.read_range(shard.find("all"), 130, 150) == b"".join(pieces)[130:150]
         assert shard.find("@139").key == "1"
         assert [f.code for f in shard.verify().findings] == ["bloscpack.chunk-size"]
-
-
-def test_a_decoder_in_a_process_of_its_own() -> None:
-    chunks = [make_chunk(sample(5000, n)) for n in range(4)]
-    with shardcore.open(File(chunks, [5000] * 4).write(), isolated=True) as shard:
-        assert shard.read(shard.find("all")) == b"".join(sample(5000, n) for n in range(4))
-        assert shard.read(shard.find("2")) == sample(5000, 2)
-        with pytest.raises(LimitExceeded):
-            shard.read(shard.find("2"), limit=10)
-        processes = multiprocessing.active_children()
-        assert [process.name for process in processes] == ["decoder"]
-    assert multiprocessing.active_children() == []

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import ShardError
 from shardcore.formats.bloscpack import layout
 from shardcore.model.drawing import Cells, Drawing, Tone
 from shardcore.shards.shard import Shard
@@ -166,15 +164,3 @@ def test_columns_draw_the_file_of_a_chunk() -> None:
         name = str(table.objects.keys[0])
         drawing = drawn(table, "block", name)
         assert {span.source for item in drawing.items for span in item.spans} == {f"{name}/data/__0.blp"}
-
-
-def test_damaged_files_are_drawn_or_refused() -> None:
-    for path in sorted((DATA / "hostile").glob("*.blp")):
-        try:
-            with shardcore.open(path) as shard:
-                for trace in (None, shard.trace("0")):
-                    for sketch in shard.sketches(trace):
-                        with contextlib.suppress(ShardError):
-                            assert sketch.draw({}).title
-        except ShardError:
-            continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -258,20 +257,6 @@ def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pyt
     monkeypatch.setattr(blosc, "compress", lambda plain, typesize, *_: make_chunk(b"x" + plain[1:], typesize=typesize))
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
     assert (read_chunk_header(chunk).memcpyed, decompress(chunk)) == (True, WALK)
-
-
-def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    meeting, compress = threading.Barrier(2, timeout=20), blosc.compress
-
-    def together(*args: Any) -> Any:
-        meeting.wait()
-        return compress(*args)
-
-    recipe, plains = Recipe("zstd", 5, True, 8), [WALK, WALK[::-1], WALK[8:] + WALK[:8], WALK[:800]]
-    alone = list(map(recipe.chunk, plains))
-    monkeypatch.setattr(blosc, "compress", together)
-    with ThreadPoolExecutor(2) as workers:
-        assert list(encode.compressed(iter(plains), recipe, len(WALK), workers)) == alone
 
 
 @pytest.mark.parametrize(

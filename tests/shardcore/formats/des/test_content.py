@@ -208,18 +208,6 @@ def test_the_other_family_is_named() -> None:
         shardcore.open(data)
 
 
-@pytest.mark.parametrize(("version", "short", "name"), [(1, False, "1"), (1, True, "1 (first form)"), (2, False, "2")])
-def test_layouts_of_history(version: int, short: bool, name: str) -> None:
-    for count in (1, 2, 30):
-        stored_objects = random_stored(count, count, version=version)
-        for one in stored_objects:
-            one.codec = "none" if short else one.codec
-            one.big = False
-        with shardcore.open(shard(stored_objects, version=version, short=short)) as opened:
-            assert opened.version == name
-            assert [opened.read(opened.objects.ref(row)) for row in range(count)] == [t.content for t in stored_objects]
-
-
 def test_bytes_behind_the_entries() -> None:
     data = shard(random_stored(3, 10), after=b"left over")
     with shardcore.open(data) as opened:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -26,22 +25,8 @@ def _entries(stored_objects: list[Stored], *, version: int = 2) -> Entries:
 
 
 def test_rows_of_one_and_of_many() -> None:
-    pool = [
-        b"",
-        b"\0",
-        b"\0\0",
-        b"a",
-        b"A",
-        b"a\0",
-        b"a\0\0",
-        b"ab",
-        b"b\0",
-        b"\xff",
-        b"\xfe",
-        b"e\xcc\x81",
-        b"\xc3\xa9",
-    ]
-    uids = random.Random(4).choices(pool, k=200)
+    pool = [b"", b"\0", b"\0\0", b"a", b"A", b"a\0", b"a\0\0", b"ab", b"b\0", b"\xff", b"\xfe"]
+    uids = random.Random(4).choices([*pool, b"e\xcc\x81", b"\xc3\xa9"], k=200)
     entries = _entries([Stored(uid) for uid in uids])
     asked = [*sorted(set(uids)), b"c", b"a\0\0\0", b"x" * 70000]
     wanted = [[row for row, uid in enumerate(uids) if uid == one] for one in asked]
@@ -199,19 +184,3 @@ def test_lanes_are_used() -> None:
     shape = Counting(_index("v2", 20_000, 4, wild=False))
     assert len(walk(shape, 20_000).starts) == 20_000
     assert Counting.calls < 1000
-
-
-@pytest.mark.thorough
-def test_a_lane_with_nearly_all_entries_costs_no_room_for_the_others() -> None:
-    shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)
-    ordinary = [_entry("v2", b"%d" % number, 1) for number in range(20_000)]
-    count = 3 + 60_000 + len(ordinary)
-    shape = ShapeV2(struct.pack("<I", count) + b"".join(ordinary[:3]) + shortest * 60_000 + b"".join(ordinary))
-    tracemalloc.start()
-    try:
-        result = walk(shape, count)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 32 << 20
-    _same(result, shape, count)

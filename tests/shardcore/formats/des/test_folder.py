@@ -174,22 +174,6 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
             opened.find("x")
 
 
-def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
-    for number in range(300):
-        write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Stored(str(number).encode(), b"x")])
-    import resource
-
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
-    try:
-        with shardcore.open(tmp_path) as opened:
-            opened.load_index()
-            assert len(opened.objects) == 300
-            assert opened.read(opened.find("299")) == b"x"
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
-
-
 def test_copies_are_listed_when_somebody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"content")])
     for number in range(5):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from shardcore.codecs.xet.hashes import from_text, to_text
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import FILE_LOOKUP, LookupTable
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
-from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.mdb.made import made_shard
 
@@ -137,29 +135,3 @@ def test_malformed_keys() -> None:
         for key in ("", "xyz", "chunk:", "block:" + "0" * 64, "0" * 63, "xorb:xorb:" + "0" * 64):
             with pytest.raises(shardcore.UsageError):
                 shard.find(key)
-
-
-def test_finding_does_not_wait_for_a_running_load(large: bytes) -> None:
-    reading, go_on = threading.Event(), threading.Event()
-
-    class Slow(BytesSource):
-        def _read(self, start: int, stop: int) -> bytes:
-            if stop - start > 1_000_000:
-                reading.set()
-                assert go_on.wait(60)
-            return super()._read(start, stop)
-
-    with shardcore.open(Slow(large, "slow.mdb")) as shard:
-        text = to_text(large[48:80])
-        loading = threading.Thread(target=shard.load_index)
-        loading.start()
-        try:
-            assert reading.wait(60)
-            assert shard.find(text).key == text
-            assert shard.explain(60)[1].name == "file info"
-            assert shard.declared_objects == 9000 + 12 + 72_000
-            assert not shard.loaded
-        finally:
-            go_on.set()
-            loading.join(60)
-        assert shard.loaded

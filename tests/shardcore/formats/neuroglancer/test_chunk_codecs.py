@@ -7,8 +7,6 @@ import itertools
 import json
 import multiprocessing
 import random
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -85,30 +83,6 @@ def test_pictures_have_any_width(format: str, columns: int, channels: int) -> No
         assert np.abs(voxels.astype(int) - expected).mean() < 12
     with pytest.raises(FormatError, match="voxel"):
         decode_chunk(ArrayLayout(np.dtype("|u1"), (6, 5, 3, channels), "F", encoding=format.lower()), data)
-
-
-def deep_png(pixels: NDArray[Any]) -> bytes:
-    """A PNG of 16 bits; Pillow writes none of several channels. Each row is stored as differences (filter Sub)."""
-    rows, columns, channels = pixels.shape
-    stored = np.ascontiguousarray(pixels.astype(">u2")).view(np.uint8).reshape(rows, columns, 2 * channels)
-    lines = np.diff(stored, axis=1, prepend=np.zeros((rows, 1, 2 * channels), np.uint8)).reshape(rows, -1)
-    body = zlib.compress(np.insert(lines, 0, 1, axis=1).tobytes())
-    head = struct.pack(">IIBBBBB", columns, rows, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
-    parts = [(b"IHDR", head), (b"IDAT", body), (b"IEND", b"")]
-    chunks = [
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_pictures_of_16_bits_keep_them(channels: int, isolated: bool) -> None:
-    pixels = np.random.default_rng(3).integers(0, 1 << 16, (8, 5, channels)).astype(np.uint16)
-    layout = ArrayLayout(np.dtype("<u2"), (5, 4, 2, channels), "F", encoding="png")
-    with IsolatedDecoder() as worker:
-        raw, decoded = decode_chunk(layout, deep_png(pixels), **({"decoder": worker.run} if isolated else {}))
-    np.testing.assert_array_equal(raw.of(decoded), pixels.reshape(2, 4, 5, channels).transpose(2, 1, 0, 3))
 
 
 def test_wrong_pictures_are_refused() -> None:

@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 import shardcore
-from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer.shard import NeuroglancerShard
-from shardcore.model.drawing import Bits, Cells, Drawing, Sketch, Tone
+from shardcore.model.drawing import Bits, Cells, Drawing, Sketch
 from shardcore.shards.shard import Shard
 from shardcore.testing.drawing_contract import DrawingContract
 
@@ -63,27 +61,6 @@ def test_the_worked_example(key: str, hashed: int, minishard: int, shard: int) -
         files, minishards = figures(drawing, Cells)
         assert [item.at for item in files.items if item.here] == [shard]
         assert [item.at for item in minishards.items if item.here] == [minishard]
-
-
-@pytest.mark.parametrize("path", sorted((DATA / "hostile").iterdir()), ids=lambda path: path.name)
-def test_damaged_indices_are_drawn_or_told(path: Path) -> None:
-    try:
-        shard = shardcore.open(path / "0.shard" if (path / "0.shard").exists() else path)
-    except ShardError:
-        return
-    with shard:
-        for key in ("1", "2", "7", "1000"):
-            trace = shard.trace(key)
-            for sketch in shard.sketches(trace):
-                try:
-                    drawing = sketch.draw({})
-                except ShardError:
-                    continue
-                damaged = [item for item in drawing.items if item.tone is Tone.MISS]
-                assert trace.outcome != "found" or not damaged
-        if isinstance(shard, NeuroglancerShard):
-            shard.load_index()
-            assert bits_of(shard).draw({"shard_bits": 3}).figures
 
 
 def test_a_data_set_is_drawn_with_and_without_a_lookup() -> None:

@@ -7,7 +7,6 @@ import json
 import random
 import shutil
 import struct
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -292,44 +291,6 @@ def test_codes_of_no_cell_are_told(tmp_path: Path) -> None:
         assert told.outcome == "found"
         assert "error" in told.steps[-1].values
         assert "neuroglancer.no-cell" in {finding.code for finding in shard.verify("index").findings}
-
-
-class HeldSource(BytesSource):
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data, name)
-        self.held: threading.Thread | None = None
-        self.waiting = threading.Event()
-        self.go = threading.Event()
-
-    def _read(self, start: int, stop: int) -> bytes:
-        if threading.current_thread() is self.held:
-            self.waiting.set()
-            assert self.go.wait(60)
-        return super()._read(start, stop)
-
-
-def test_find_does_not_wait_for_load_index() -> None:
-    dice = random.Random(7)
-    rows = random_rows(dice.sample(range(2**60), 300), dice)
-    source = HeldSource(build(SPEC, rows)["0.shard"], "0.shard")
-    with shardcore.open(source, spec=SPEC.to_json()) as shard:
-        loading = threading.Thread(target=shard.load_index)
-        source.held = loading
-        loading.start()
-        try:
-            assert source.waiting.wait(60)
-            for key, value in rows[:10]:
-                assert shard.read(shard.find(str(key))) == value
-                assert shard.trace(str(key)).outcome == "found"
-                assert len(shard.find_all(str(key))) == 1
-            assert shard.tree.children
-            assert shard.explain(0)[-1].name in ("start_offset", "end_offset")
-            assert not shard.loaded
-            assert (shard.listing, shard.declared_objects) == (None, None)
-        finally:
-            source.go.set()
-            loading.join(60)
-        assert shard.declared_objects == len(rows)
 
 
 def test_parameters_open_the_shard_again() -> None:

@@ -203,14 +203,16 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
 
 
 def test_shards_of_a_scale_that_are_replaced_go(tmp_path: Path) -> None:
+    out, _ = packed(tmp_path, volume(tmp_path / "in"))
     np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
     options = {"volume": str(tmp_path / "a.npy")}
-    packed(tmp_path, **options)
-    for name in ("out/1_1_1/1.shard", "out/1_1_1/notes.txt"):
-        (tmp_path / name).write_bytes(b"")
-    done = pack("neuroglancer", f"{tmp_path / 'out'}/", options=options, force=True)
-    assert done.removed == (tmp_path / "out" / "1_1_1" / "1.shard",)
-    assert sorted(path.name for path in (tmp_path / "out" / "1_1_1").iterdir()) == ["0.shard", "notes.txt"]
+    done = pack("neuroglancer", f"{out}/", options=options, force=True)
+    assert {path.parent.name for path in done.removed} == {"full", "half"}
+    for name in ("1.shard", "notes.txt"):
+        (out / "1_1_1" / name).write_bytes(b"")
+    done = pack("neuroglancer", f"{out}/", options=options, force=True)
+    assert done.removed == (out / "1_1_1" / "1.shard",)
+    assert sorted(path.name for path in (out / "1_1_1").iterdir()) == ["0.shard", "notes.txt"]
 
 
 FIXTURES = Path(__file__).parents[3] / "data" / "neuroglancer"
@@ -382,15 +384,6 @@ def test_several_need_a_folder_and_an_info(tmp_path: Path) -> None:
         spec = {**volume_info(), "scales": [scale("full", FULL) | {"size": [*FULL], "sharding": RAW}]}
         pack("neuroglancer", f"{tmp_path}/out/", [root], options={"spec": spec})
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
-def test_with_force_the_scales_of_the_old_info_go(tmp_path: Path) -> None:
-    out, _ = packed(tmp_path, volume(tmp_path / "in"))
-    np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
-    done = pack("neuroglancer", f"{out}/", options={"volume": str(tmp_path / "a.npy")}, force=True)
-    gone = {path.parent.name for path in done.removed}
-    assert gone == {"full", "half"}
-    assert sorted(path.parent.name for path in out.rglob("*.shard")) == ["1_1_1", "bones", "mesh"]
 
 
 def annotations(folder: Path) -> tuple[Path, dict[str, dict[str, bytes]]]:

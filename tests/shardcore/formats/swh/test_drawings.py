@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 import shardcore
-from shardcore.errors import ShardError
 from shardcore.model.drawing import Cells, Drawing, Ruler, Sketch, Table, Tone
 from shardcore.shards.shard import Shard
-from shardcore.testing.damage import mutations
 from shardcore.testing.drawing_contract import DrawingContract
-from shardcore.testing.sampling import rounds
 from shardcore.testing.sources import CountingSource
 from tests.shardcore.formats.swh.sections import DIGIT_ROWS, DIGITS
 
@@ -93,19 +89,6 @@ def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.M
         (ring,) = (figure for figure in drawing.figures if isinstance(figure, Ruler))
         assert (ring.start, ring.stop) == (0, 2027)
         assert drawing.more == 2027 - 9
-
-
-def test_damaged_shards_are_drawn_or_told(ten: bytes) -> None:
-    for data in mutations(ten, seed=15, count=rounds(200, 40)):
-        try:
-            shard = shardcore.open(data)
-        except ShardError:
-            continue
-        with shard:
-            for key in ("", hashlib.sha256(b"5").hexdigest(), "ab" * 32):
-                for sketch in shard.sketches(shard.trace(key) if key else None):
-                    with suppress(ShardError):
-                        sketch.draw({})
 
 
 def test_a_folder_draws_its_first_shard() -> None:

@@ -16,8 +16,9 @@ from shardcore.formats.swh import verify
 from shardcore.formats.swh.layout import HASH_HEAD, HEADER, SLOT
 from shardcore.model.objects import State
 from shardcore.shards.shard import Shard
-from shardcore.sources.local import FileSource
+from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesSource
+from shardcore.testing import CountingFolder
 from shardcore.testing.sources import CountingSource
 from tests.bench.sparse_swh import make_sparse
 
@@ -228,21 +229,11 @@ SAMPLE = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
 SLOTS = 1_000_003
 
 
-class CountedFile(FileSource):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.ranges: list[tuple[int, int]] = []
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self.ranges.append((start, stop))
-        return super()._read(start, stop)
-
-
 @pytest.fixture(scope="module")
 def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sparse") / "sparse.shard"
-    make_sparse(path, slots=SLOTS, declared=990_000, data_bytes=2_000_000_000)
-    return path
+    folder = tmp_path_factory.mktemp("sparse")
+    make_sparse(folder / "sparse.shard", slots=SLOTS, declared=990_000, data_bytes=2_000_000_000)
+    return folder
 
 
 def listed(shard: Shard, skip: int, limit: int) -> list[str | None]:
@@ -251,27 +242,27 @@ def listed(shard: Shard, skip: int, limit: int) -> list[str | None]:
 
 
 def test_groups_of_slots_are_placed_without_reading_them(sparse: Path) -> None:
-    source = CountedFile(sparse)
-    with shardcore.open(source) as shard:
+    folder = CountingFolder(LocalFolder(sparse))
+    with shardcore.open(folder.open("sparse.shard")) as shard:
         index = next(node for node in shard.tree.children if node.name == "index")
-        source.ranges.clear()
+        folder.ranges.clear()
         groups = list(index.children)
-        assert source.ranges == []
+        assert folder.ranges == []
         assert groups[0].span.start == index.span.start
         assert groups[-1].span.stop == index.span.stop
         assert [one.span.start for one in groups[1:]] == [one.span.stop for one in groups[:-1]]
         assert groups[3].children[0].span.start == groups[3].span.start
-        assert len(source.ranges) == 1
+        assert len(folder.ranges) == 1
 
 
 def test_objects_that_are_skipped_are_counted_by_their_slots(sparse: Path) -> None:
-    source = CountedFile(sparse)
-    with shardcore.open(source) as shard:
+    folder = CountingFolder(LocalFolder(sparse))
+    with shardcore.open(folder.open("sparse.shard")) as shard:
         everything = listed(shard, 0, 1000)
-        source.ranges.clear()
+        folder.ranges.clear()
         assert listed(shard, len(everything) - 3, 3) == everything[-3:]
         index = shard.file.geometry.index_start
-        assert sum(start < index for start, _ in source.ranges) <= 3
+        assert sum(start < index for _, start, _ in folder.ranges) <= 3
         assert not shard.loaded
 
 

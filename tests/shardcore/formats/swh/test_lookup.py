@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,24 +107,3 @@ def test_a_damaged_key_in_the_slot_proves_no_absence() -> None:
     content[index + 40 * row] ^= 0x80
     with shardcore.open(bytes(content)) as shard:
         assert shard.trace(KEY).outcome == "damaged"
-
-
-def test_lookups_do_not_wait_for_a_running_load() -> None:
-    arrived, go_on = threading.Event(), threading.Event()
-
-    def progress(done: int, total: int) -> None:
-        arrived.set()
-        assert go_on.wait(30)
-
-    with shardcore.open(DATA / "small.shard") as shard, ThreadPoolExecutor(3) as pool:
-        keys = [key for key in shard.objects.keys[:] if key is not None]
-        loading = pool.submit(shard.load_index, progress)
-        try:
-            assert arrived.wait(30)
-            rows = pool.submit(shard.find_many, keys).result(30)
-            assert [pool.submit(shard.find, key).result(30).row for key in keys] == rows.tolist()
-            assert not shard.loaded
-        finally:
-            go_on.set()
-        loading.result(30)
-        assert shard.loaded

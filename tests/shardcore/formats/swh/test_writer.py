@@ -52,18 +52,6 @@ def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
     assert (tmp_path / "abc.shard").read_bytes() == WORKED_EXAMPLE
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 10, 11, 300])
-def test_any_number_of_objects(tmp_path: Path, count: int) -> None:
-    path = tmp_path / "out.shard"
-    contents = [b"object %d" % n for n in range(count)]
-    write(path, contents)
-    with shardcore.open(path) as shard:
-        assert shard.declared_objects == count
-        assert shard.verify("content").findings == ()
-        for data in contents:
-            assert shard.read(shard.find(hashlib.sha256(data).hexdigest())) == data
-
-
 def test_the_zero_key_is_a_key(tmp_path: Path) -> None:
     """Slots are told apart by their offset."""
     with shardcore.create(tmp_path / "out.shard", format="swh") as writer:
