@@ -13,13 +13,10 @@ import pytest
 
 import shardcore
 from shardcore import content
-from shardcore.formats.neuroglancer.infer import infer
-from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.suggest_spec import bits_for
 from shardcore.operations.content.geometry import mesh_level
 from shardcore.operations.convert import convert
 from shardcore.operations.pack import pack
-from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained, rounds
 from tests.samples.__main__ import RESOURCES
 from tests.samples.neuroglancer import IDENTITY, SEGMENTS
@@ -95,26 +92,6 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
         assert (found.find_many([str(key) for key in values]) >= 0).all()
         assert found.find_many([str(key ^ 512) for key in values if key ^ 512 not in values]).max(initial=-1) == -1
         assert {one.code for one in found.verify().findings} <= {"neuroglancer.content"}
-
-
-@pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(rounds(4, 1)))
-def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) -> None:
-    dice = random.Random(1000 + seed)
-    spec, values = random_spec(dice), random_values(dice)
-    writer(tmp_path, spec, values)
-    names = sorted(path.name for path in tmp_path.glob("*.shard"))
-    truth = ShardingSpec.parse(spec)
-    for name in names:
-        with shardcore.open(tmp_path / name) as shard:
-            few = len(shard.objects) < 4
-        best = infer(BytesSource((tmp_path / name).read_bytes()), name, [n for n in names if n != name]).best
-        if few:
-            continue  # with three keys or fewer several guesses are equally good
-        found = best.minishard_bits, best.index_encoding, best.data_encoding
-        assert found == (truth.minishard_bits, truth.minishard_index_encoding, truth.data_encoding)
-        fits = {(fit.hash, fit.preshift_bits): fit.shard_bits for fit in best.fits}
-        assert truth.shard_bits in fits[truth.hash, truth.preshift_bits]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -245,8 +222,7 @@ def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
         else:
             for key, data in values.items():
                 writer.add(hex(key), data)
-    assert read_by_tensorstore(out, spec) == values
-    assert read_by_cloud_volume(out, spec) == values
+    assert read_by_tensorstore(out, spec) == read_by_cloud_volume(out, spec) == values
 
 
 @pytest.mark.parametrize("spec", [None, 1, 2])
@@ -264,29 +240,6 @@ def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
     out = tmp_path / "out"
     pack("neuroglancer", f"{out}/", options=options)
     theirs = CloudVolume(f"file://{out}", progress=False, cache=False)
-    assert np.array_equal(np.asarray(theirs[:]), array)
-    store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
-    assert np.array_equal(store.read().result(), array)
-
-
-@pytest.mark.parametrize("compress", ["gzip", "br", None])
-def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) -> None:
-    """What cloud-volume wrote one file per chunk, offset included, it reads sharded as well; tensorstore, too."""
-    import tensorstore as ts
-    from cloudvolume import CloudVolume
-
-    array = np.random.default_rng(1).integers(0, 90, (40, 33, 20, 1)).astype("uint16")
-    places = {"resolution": [8, 8, 40], "voxel_offset": [-16, 32, 7], "volume_size": [40, 33, 20]}
-    info = CloudVolume.create_new_info(1, "image", "uint16", "raw", **places, chunk_size=[16, 16, 16])
-    written = CloudVolume(f"file://{tmp_path / 'in'}", info=info, progress=False, compress=compress, bounded=True)
-    written.commit_info()
-    written[:] = array
-    out = tmp_path / "out"
-    done = pack("neuroglancer", f"{out}/", [tmp_path / "in"])
-    (suggested,) = done.notes  # nothing was left out
-    assert suggested.startswith("preshift_bits")
-    theirs = CloudVolume(f"file://{out}", progress=False, cache=False)
-    assert theirs.bounds == written.bounds
     assert np.array_equal(np.asarray(theirs[:]), array)
     store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
     assert np.array_equal(store.read().result(), array)

@@ -10,7 +10,7 @@ import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,8 +41,7 @@ def test_zip_as_zipfile_reads_it(path: Path) -> None:
         for info in infos:
             ref = shard.find(info.filename)
             assert (ref.size, ref.stored_size) == (info.file_size, info.compress_size)
-            assert ref.extras["crc32"] == f"{info.CRC:08x}"
-            assert shard[info.filename] == expected.read(info)
+            assert (ref.extras["crc32"], shard[info.filename]) == (f"{info.CRC:08x}", expected.read(info))
         assert shard.verify().ok
 
 
@@ -202,35 +201,26 @@ def test_equal_names_are_the_last() -> None:
 
 
 class TestNpyContract(ShardContract):
-    samples: ClassVar = sorted(DATA.glob("*.npy"))
-    absent: ClassVar = ["nobody", "0"]
-    open_ranges = 1
-    find_ranges = 0
+    samples, absent = sorted(DATA.glob("*.npy")), ["nobody", "0"]
+    open_ranges, find_ranges = 1, 0
 
 
 class TestSafetensorsContract(ShardContract):
-    samples: ClassVar = sorted(DATA.glob("*.safetensors"))
-    absent: ClassVar = ["nobody", "__metadata__"]
-    open_ranges = 1
-    find_ranges = 0
+    samples, absent = sorted(DATA.glob("*.safetensors")), ["nobody", "__metadata__"]
+    open_ranges, find_ranges = 1, 0
 
 
 class TestZipContract(ShardContract):
-    samples: ClassVar = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
-    absent: ClassVar = ["nobody", "folder/"]
-    open_ranges = 3
-    find_ranges = 1
+    samples = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
+    absent = ("nobody", "folder/")
+    open_ranges, find_ranges = 3, 1
 
 
 class TestGzipContract(ShardContract):
-    samples: ClassVar = sorted(DATA.glob("*.gz"))
-    absent: ClassVar = ["nobody", "9"]
-    open_ranges = 1
-    find_ranges = 20
+    samples, absent = sorted(DATA.glob("*.gz")), ["nobody", "9"]
+    open_ranges, find_ranges = 1, 20
 
 
 class TestZstdContract(ShardContract):
-    samples: ClassVar = sorted(DATA.glob("*.zst"))
-    absent: ClassVar = ["nobody", "9"]
-    open_ranges = 2
-    find_ranges = 20
+    samples, absent = sorted(DATA.glob("*.zst")), ["nobody", "9"]
+    open_ranges, find_ranges = 2, 20

@@ -8,18 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shardcore.codecs.xet import xorb_layout
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash
 from shardcore.codecs.xet.xorb_info import XorbInfo, read_info, write_info
-from shardcore.codecs.xet.xorb_layout import (
-    CHUNK_HEADER,
-    INFO_LENGTH,
-    MAX_STORED,
-    MAX_UNPACKED,
-    header_fault,
-    header_faults,
-    read_u24,
-    write_u24,
-)
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, INFO_LENGTH, MAX_STORED, MAX_UNPACKED, write_u24
 from shardcore.errors import FormatError, Unsupported
 
 DATA = Path(__file__).parents[3] / "data"
@@ -98,8 +90,7 @@ def test_versions_and_lengths() -> None:
 
 
 def test_24_bit_numbers() -> None:
-    assert write_u24(0x010203) == b"\x03\x02\x01"
-    assert read_u24(write_u24(131072)) == 131072
+    assert (write_u24(0x010203), xorb_layout.read_u24(write_u24(131072))) == (b"\x03\x02\x01", 131072)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +113,7 @@ def test_one_header_and_many_are_judged_alike(
     raw = CHUNK_HEADER.pack(version=version, compression_type=scheme, **sizes)
     known = MAX_STORED + 1 if stored > MAX_STORED else 5
     size = unpacked if unpacked > MAX_UNPACKED else 9
-    found = header_fault(CHUNK_HEADER.read_one(raw), known, size)
+    found = xorb_layout.header_fault(CHUNK_HEADER.read_one(raw), known, size)
     assert (fault in found, bool(found)) == (True, bool(fault))
-    many = header_faults(CHUNK_HEADER.read(raw), np.array([8 + known]), np.array([size]))
+    many = xorb_layout.header_faults(CHUNK_HEADER.read(raw), np.array([8 + known]), np.array([size]))
     assert many.tolist() == [bool(fault)]

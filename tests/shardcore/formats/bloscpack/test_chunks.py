@@ -33,19 +33,9 @@ def with_slots(slots: dict[int, int], **options: int) -> bytes:
 @pytest.mark.parametrize(
     "slots",
     [
-        dict.fromkeys(range(COUNT), -1),
-        {3: -1},
-        {3: -1, 4: -1, 5: -1},
-        {0: -1},
-        {COUNT - 1: -1},
-        {4: 10**12},
-        {4: 5},
-        {4: 2**63 - 1},
-        {4: -(2**63)},
-        {4: -2},
-        {2: 200, 3: 210},
-        {0: 2**62, COUNT - 1: 2**62},
-        {6: File(CHUNKS, SIZES).places()[6] + 1234},
+        *(dict.fromkeys(lost, -1) for lost in (range(COUNT), [3], [3, 4, 5], [0], [COUNT - 1])),
+        *({4: wrong} for wrong in (10**12, 5, 2**63 - 1, -(2**63), -2)),
+        *({2: 200, 3: 210}, {0: 2**62, COUNT - 1: 2**62}, {6: File(CHUNKS, SIZES).places()[6] + 1234}),
     ],
 )
 def test_wrong_offsets_do_not_lose_a_chunk(slots: dict[int, int]) -> None:
@@ -189,10 +179,8 @@ def test_long_offsets_take_one_more_range() -> None:
     chunks = [memcpy(b"%05d" % n) for n in range(9000)]
     source = CountingSource(File(chunks, [5] * 9000).write())
     with shardcore.open(source) as shard:
-        assert len(source.ranges) == 2
-        assert shard.read(shard.find("8888")) == b"08888"
-        assert len(source.ranges) == 3
-        assert len(shard.objects) == 9000
+        assert (len(source.ranges), shard.read(shard.find("8888"))) == (2, b"08888")
+        assert (len(source.ranges), len(shard.objects)) == (3, 9000)
 
 
 @pytest.mark.parametrize("name", ["large", "large_walk", "large_stream"])

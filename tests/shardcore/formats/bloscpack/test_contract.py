@@ -31,37 +31,23 @@ class TestEveryCut(ShardContract):
     samples = samples("empty", "tiny", "made/split", "made/plain_meta")
     cuts = 150
     absent = ("5", "99999999999999999999", "@12001", "@18446744073709551616")
-    open_ranges = 1
-    find_ranges = 0
-    mutations = 40
+    open_ranges, find_ranges, mutations = 1, 0, 40
 
 
-class SomeCuts(ShardContract):
-    cuts: ClassVar[int] = 10
-
-
-class TestSmallFiles(SomeCuts):
+class TestSmallFiles(ShardContract):
     samples = samples(*SMALL)
     absent = ("8", "@12001")
-    open_ranges = 1
-    find_ranges = 0
-    mutations = 8
+    open_ranges, find_ranges, mutations, cuts = 1, 0, 8, 10
 
 
-class TestLargeFileWithOffsets(SomeCuts):
+class TestLargeFileWithOffsets(TestSmallFiles):
     samples = samples("made/large")
     absent = ("20", "@77234")
-    open_ranges = 1
-    find_ranges = 0
-    mutations = 8
 
 
-class TestLargeFileWithoutOffsets(SomeCuts):
+class TestLargeFileWithoutOffsets(TestLargeFileWithOffsets):
     samples = samples("made/large_walk", "made/large_stream")
-    absent = ("20", "@77234")
-    open_ranges = 1
     find_ranges = 3
-    mutations = 8
 
 
 def test_made_samples_are_what_the_script_makes() -> None:

@@ -119,8 +119,7 @@ def _same(result: EntryWalk, shape: EntryShape, count: int) -> None:
     while len(starts) < count and (stop := shape.after(at)) >= 0:
         starts.append(at)
         at = stop
-    assert result.starts.tolist() == starts
-    assert result.stops.tolist() == [*starts[1:], at][: len(starts)]
+    assert (result.starts.tolist(), result.stops.tolist()) == (starts, [*starts[1:], at][: len(starts)])
     assert (result.end, bool(result.error)) == (at, len(starts) < count)
 
 

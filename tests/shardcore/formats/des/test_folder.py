@@ -39,8 +39,7 @@ def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> No
         assert opened.n_bits == n_bits
         for uid in list(contents)[:30]:
             ref = opened.find(uid)
-            assert opened.read(ref) == contents[uid]
-            assert opened.read_range(ref, 1, 4) == contents[uid][1:4]
+            assert (opened.read(ref), opened.read_range(ref, 1, 4)) == (contents[uid], contents[uid][1:4])
             trace = opened.trace(uid)
             assert ref.shard in trace.steps[0].values["candidates"]
             assert len(trace.steps[0].values["candidates"]) <= 2
@@ -51,15 +50,25 @@ def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> No
 
 
 def test_the_first_part_wins(tmp_path: Path) -> None:
+    """Files with other names are searched after those with the names of parts; without bits all are."""
     for name, content in (
         ("20261104_2A_0000", b"new"),
         ("20261103_2A_0001", b"second"),
         ("20261103_2A_0000", b"first"),
     ):
         write(tmp_path, f"{name}.des", [Stored(b"42", content), Stored(b"298", b"")])
-    with shardcore.open(tmp_path) as opened:
+    write(tmp_path, "mine.des", [Stored(b"42", b"other"), Stored(b"7", b"seven")])
+    (tmp_path / "20261103_2A_0000.meta").write_text("{}")
+    (tmp_path / "notes.txt").write_text("hello")
+    with shardcore.open(tmp_path, deleted=True) as opened:
+        assert (len(opened.members), opened.members[-1].name) == (4, "mine.des")
         assert opened.read(opened.find("42")) == b"first"
-        assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new"]
+        assert opened.read(opened.find("7")) == b"seven"
+        assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new", b"other"]
+    write(tmp_path / "wrong", "20261103_2A_0000.des", [Stored(b"1", b"wrong place")])
+    write(tmp_path / "wrong", "20261103_2B_0000.des", [Stored(b"2", b"wrong, too")])
+    with shardcore.open(tmp_path / "wrong") as opened:
+        assert (opened.n_bits, opened.read(opened.find("2"))) == (None, b"wrong, too")
 
 
 def test_candidates_are_whole_names(tmp_path: Path) -> None:
@@ -74,25 +83,6 @@ def test_candidates_are_whole_names(tmp_path: Path) -> None:
         route = opened.trace("33").steps[0].values
     assert route["hex"] == "1"
     assert route["candidates"] == ["20261103_1_0000.des", "20261103_1_0001.des", "20261104_1_0000.des"]
-
-
-def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
-    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"packed")])
-    write(tmp_path, "mine.des", [Stored(b"42", b"other"), Stored(b"7", b"seven")])
-    (tmp_path / "20261103_2A_0000.meta").write_text("{}")
-    (tmp_path / "notes.txt").write_text("hello")
-    with shardcore.open(tmp_path, deleted=True) as opened:
-        assert [m.name for m in opened.members] == ["20261103_2A_0000.des", "mine.des"]
-        assert opened.read(opened.find("42")) == b"packed"
-        assert opened.read(opened.find("7")) == b"seven"
-
-
-def test_without_bits_all_are_searched(tmp_path: Path) -> None:
-    write(tmp_path, "20261103_2A_0000.des", [Stored(b"1", b"wrong place")])
-    write(tmp_path, "20261103_2B_0000.des", [Stored(b"2", b"wrong, too")])
-    with shardcore.open(tmp_path) as opened:
-        assert opened.n_bits is None
-        assert opened.read(opened.find("2")) == b"wrong, too"
 
 
 def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -121,8 +121,7 @@ def test_absence_is_not_claimed_behind_a_broken_walk() -> None:
     count = 48 + 3 * 8 * 48 + 36
     data[count : count + 4] = b"\xff" * 4  # the number of segments of the fourth file
     with shardcore.open(BytesSource(bytes(data))) as shard:
-        assert shard.find(first).key == first
-        assert shard.trace(last).outcome == "damaged"
+        assert (shard.find(first).key, shard.trace(last).outcome) == (first, "damaged")
         with pytest.raises(shardcore.FormatError):
             shard.find("0" * 63 + "1")
         assert shard.find("xorb:" + str(shard.objects.keys[3]).removeprefix("xorb:")).kind == "xorb"

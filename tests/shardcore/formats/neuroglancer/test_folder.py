@@ -98,8 +98,7 @@ def test_annotations(tmp_path: Path, folder: str, kind: str) -> None:
         assert found.verify().ok
         for key, data in rows:
             ref = found.find(str(key))
-            assert found.read(ref) == data
-            assert ref.kind == kind
+            assert (found.read(ref), ref.kind) == (data, kind)
             assert ("cell" in ref.extras) == (folder == "cells")
     with shardcore.open(tmp_path / folder / "0.shard") as shard:
         assert shard.why.startswith("info above it, annotations by")
@@ -196,8 +195,7 @@ def test_missing_damaged_and_renamed_shards(tmp_path: Path) -> None:
     with shardcore.open(folder) as found:
         with pytest.raises(KeyAbsent):
             found.find("12")
-        assert found.trace("12").outcome == "absent"
-        assert found.read(found.find("9")) == b"nine"
+        assert (found.trace("12").outcome, found.read(found.find("9"))) == ("absent", b"nine")
     (folder / "0.shard").rename(folder / "1.shard")
     with shardcore.open(folder / "1.shard") as shard:
         with pytest.raises(KeyAbsent, match=r"belongs in 0\.shard"):
@@ -226,8 +224,7 @@ def root_of(folder: Path, *, sharded_scales: int = 0, scales: int = 2, mesh: str
 def test_a_root_with_meshes_alone_opens_them(tmp_path: Path, key: str) -> None:
     root = root_of(tmp_path / "set", scales=0, mesh=key)
     with shardcore.open(root) as found, shardcore.open(DATA / "mesh") as known:
-        assert found.why == "info beside it, meshes"
-        assert found.objects.keys[:] == known.objects.keys[:]
+        assert (found.why, found.objects.keys[:]) == ("info beside it, meshes", known.objects.keys[:])
         first = known.objects.keys[0]
         assert found.read_part(found.find(first), "fragments") == known.read_part(known.find(first), "fragments")
         text = (DATA / "mesh" / "info").read_bytes()

@@ -102,8 +102,7 @@ def test_a_wrong_info_of_meshes_is_named(info: dict[str, Any], match: str) -> No
 def test_a_skeleton_is_read_as_the_page_says() -> None:
     found = skeleton(SKELETON_INFO, SKELETON)
     assert found.vertices.tolist() == [[1, 2, 3], [11, 2, 3], [11, 12, 3]]
-    assert found.edges.tolist() == [[0, 1], [1, 2]]
-    assert found.attributes["radius"].tolist() == [5, 6, 7]
+    assert (found.edges.tolist(), found.attributes["radius"].tolist()) == ([[0, 1], [1, 2]], [5, 6, 7])
     assert found.attributes["colour"].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     assert found.starts == {"vertices": 8, "edges": 44, "radius": 60, "colour": 72}
 

@@ -157,8 +157,7 @@ def test_large_shard_indices_are_not_read_to_open() -> None:
             assert shard.read(shard.find(str(key))) == value
             assert len(source.ranges) <= 3
         shard.load_index()
-        assert len(shard.objects) == 20
-        assert shard.explain(0)[-1].name == "start_offset"
+        assert (len(shard.objects), shard.explain(0)[-1].name) == (20, "start_offset")
         check_tiling(shard)
     source = CountingSource((DATA / "bare_shard" / "0.shard").read_bytes(), "0.shard")
     with shardcore.open(source, spec=SPEC.to_json(), format="neuroglancer") as shard:
@@ -200,8 +199,7 @@ def test_damaged_values_do_not_disturb_others() -> None:
         assert (shard.read(shard.find("4")), shard.objects.ref(3).size) == (b"", 0)
         found = dict(shard.contents())
         assert isinstance(found[1], FormatError)
-        assert found[1].span == span
-        assert found[2] == b"three"
+        assert (found[1].span, found[2]) == (span, b"three")
 
 
 def test_orders() -> None:
@@ -267,8 +265,7 @@ def test_the_worked_example_step_by_step() -> None:
     assert (spans[6], values[6]["position"]) == ((Span("", 39, 55),), 1)
     assert (spans[7], values[7]) == ((Span("", 55, 71), Span("", 71, 87)), {"start": "35", "size": "4"})
     assert (spans[8], values[8]["size"]) == ((Span("", 35, 39),), 4)
-    assert values[8]["sha256"] == hashlib.sha256(b"nine").hexdigest()
-    assert len(told.steps) == 10
+    assert (values[8]["sha256"], len(told.steps)) == (hashlib.sha256(b"nine").hexdigest(), 10)
 
 
 def test_a_damaged_value_is_still_found() -> None:
@@ -298,5 +295,4 @@ def test_parameters_open_the_shard_again() -> None:
     with shardcore.open(path) as guessed, shardcore.open(path, spec=guessed.parameters) as given:
         assert json.loads(guessed.parameters)["minishard_bits"] == 4
         assert (len(guessed.evidence), given.evidence, given.ambiguity) == (4, (), ())
-        assert given.parameters == guessed.parameters
-        assert given.objects.keys[:5] == guessed.objects.keys[:5]
+        assert (given.parameters, given.objects.keys[:5]) == (guessed.parameters, guessed.objects.keys[:5])

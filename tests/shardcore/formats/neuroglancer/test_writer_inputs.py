@@ -97,8 +97,7 @@ def test_meshes_become_sharded(tmp_path: Path) -> None:
     out, done = packed(tmp_path, root)
     assert [note for note in done.notes if "0_0.spatial" in note]
     info = json.loads((out / "info").read_text())
-    assert info.pop("sharding")["data_encoding"] == "raw"
-    assert info == MESH_INFO
+    assert (info.pop("sharding")["data_encoding"], info) == ("raw", MESH_INFO)
     with shardcore.open(out) as found:
         ref = found.find("7")
         assert (found.read(ref), found.read_part(ref, "fragments")) == (manifest(10, 20), fragments)

@@ -136,12 +136,10 @@ def test_a_damaged_shard_hides_only_what_is_in_it(folder: Path) -> None:
     whole = (folder / "medium.shard").read_bytes()
     (folder / "medium.shard").write_bytes(whole[:-40])
     with shardcore.open(folder) as shard:
-        assert shard.find(key).shard == "one"
-        assert shard.find_many([key])[0] == shard.find(key).row
+        assert (shard.find(key).shard, shard.find_many([key])[0]) == ("one", shard.find(key).row)
         with pytest.raises(FormatError) as caught:
             shard.find_many([key, "00" * 32])
-        assert caught.value.span.source == "medium.shard"
-        assert list(shard.unreadable) == ["medium.shard"]
+        assert (caught.value.span.source, list(shard.unreadable)) == ("medium.shard", ["medium.shard"])
         assert [f.code for f in shard.verify().findings if f.severity is Severity.ERROR] == ["swh.unreadable"]
 
 

@@ -177,8 +177,7 @@ def test_what_was_cut_keeps_the_places_of_its_parts(size: int, parts: int) -> No
         assert (shard.declared_objects, shard.version, len(shard.objects) > 1) == (12, "1", False)
         assert [section.name for section in shard.sections] == names
         assert [node.name for node in shard.tree.children] == [*names, "damage"]
-        assert shard.sections[-1].stop == size
-        assert shard.explain(size - 1)[-1].name == names[-1]
+        assert (shard.sections[-1].stop, shard.explain(size - 1)[-1].name) == (size, names[-1])
 
 
 @pytest.mark.parametrize(("size", "names"), [(32, ["magic"]), (40, ["magic", "version"]), (87, [*HEADER.offsets][:-1])])
@@ -247,12 +246,10 @@ def test_groups_of_slots_are_placed_without_reading_them(sparse: Path) -> None:
         index = next(node for node in shard.tree.children if node.name == "index")
         folder.ranges.clear()
         groups = list(index.children)
-        assert folder.ranges == []
-        assert groups[0].span.start == index.span.start
+        assert (folder.ranges, groups[0].span.start) == ([], index.span.start)
         assert groups[-1].span.stop == index.span.stop
         assert [one.span.start for one in groups[1:]] == [one.span.stop for one in groups[:-1]]
-        assert groups[3].children[0].span.start == groups[3].span.start
-        assert len(folder.ranges) == 1
+        assert (groups[3].children[0].span.start, len(folder.ranges)) == (groups[3].span.start, 1)
 
 
 def test_objects_that_are_skipped_are_counted_by_their_slots(sparse: Path) -> None:
