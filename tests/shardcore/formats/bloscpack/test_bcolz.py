@@ -18,11 +18,9 @@ from shardcore.model.finding import Severity
 from shardcore.model.objects import State
 from shardcore.testing.checks import check_columns
 from tests.data.bloscpack.make_bcolz import prices, samples
+from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN, TABLE
 from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
-
-DATA = Path(__file__).parents[3] / "data" / "bloscpack" / "bcolz"
-TABLE, COLUMN = DATA / "prices", DATA / "samples"
 
 
 def edit(path: Path, **values: Any) -> None:

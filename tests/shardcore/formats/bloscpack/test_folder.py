@@ -25,8 +25,8 @@ from shardcore.sources.local import LocalFolder
 from shardcore.writing import undo
 from shardcore.writing.undo import apply
 from tests.data.bloscpack.make_bcolz import made, prices
+from tests.shardcore.formats.bloscpack.bcolz_folders import DATA
 
-DATA = Path(__file__).parents[3] / "data" / "bloscpack" / "bcolz"
 FILES = DATA.parent / "files"
 
 
