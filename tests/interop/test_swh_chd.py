@@ -105,7 +105,7 @@ def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None
     theirs, ours, objects = tmp_path / "theirs.shard", tmp_path / "ours.shard", contents(100, seed)
     by_the_reference(theirs, objects)
     ours.write_bytes(theirs.read_bytes())
-    gone = random.Random(seed).sample(sorted(objects), 30 * seed)
+    gone = random.Random(seed).sample(sorted(objects), 1 + 30 * seed)
     for key in gone:
         Shard.delete(str(theirs), key)
     with shardcore.open(ours) as shard:
