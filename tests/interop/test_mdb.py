@@ -1,4 +1,4 @@
-"""Shards and xorbs freshly written by hf-xet are read right, and files hash as they do there."""
+"""hf-xet and the mdb format: hashes, shards and xorbs in both directions."""
 
 from __future__ import annotations
 

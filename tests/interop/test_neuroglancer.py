@@ -1,4 +1,4 @@
-"""Files freshly written by cloud-volume and tensorstore are read right; places and codes agree with theirs."""
+"""cloud-volume and tensorstore: data sets, volumes, meshes and skeletons in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash function section, byte for byte against the one that the reference writer makes."""
+"""swh.shard: the hash function byte for byte, and whole shards in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text within limits."""
+"""JSON within limits; bytes of JSON values and of CSV rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored chunk bytes: schemes, byte groups, and limits on what is expanded."""
+"""Chunks: schemes, byte groups, limits, boundaries, hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The info block, both ways, and what is refused."""
+"""The info block and the headers of chunk records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bcolz folders: recognised, and on the command line."""
+"""Folders of Bloscpack files and bcolz folders: detection, extraction, verification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing Bloscpack files."""
+"""Writing Bloscpack files, and appending to them."""
 
 from __future__ import annotations
 

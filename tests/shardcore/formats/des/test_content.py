@@ -1,4 +1,4 @@
-"""Promises of contents: BigFiles beside the shard, sizes that hold, ranges, decoded sources."""
+"""Contents of DES shards: BigFiles, declared sizes, ranges, decoded sources, lookups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every shard, on files of the reference writer."""
+"""Contracts of DES shards, their page and drawings; random shards of an independent writer."""
 
 from __future__ import annotations
 

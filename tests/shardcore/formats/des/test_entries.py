@@ -1,4 +1,4 @@
-"""Promises of the columns: uids are searched and compared exactly, whatever their bytes."""
+"""The index: entries as columns, the entry walk, and limits of its fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises of routing: numbers, names, dates and what can be inferred from a folder."""
+"""Routing: numbers, names, dates, inferred bits, and zones files."""
 
 from __future__ import annotations
 

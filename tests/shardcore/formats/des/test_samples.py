@@ -1,4 +1,4 @@
-"""What the reference wrote is read right; what it would refuse, or should, comes out as stated in expected.json."""
+"""Samples of the reference writer, hostile samples, and the findings of each verification depth."""
 
 from __future__ import annotations
 

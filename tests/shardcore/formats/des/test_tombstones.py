@@ -1,4 +1,4 @@
-"""Tombstones: noted in the sidecar, taken back, and never in the shard."""
+"""Tombstones and the sidecar: deletion, undo, checksums, damaged sidecars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MDB shards under the contract of all formats."""
+"""Contracts of MDB shards, their page and drawings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile shards: each is noticed at the stage listed at the latest, and what is whole stays readable."""
+"""Damaged shards: the depth that reports each damage, and the objects that stay readable."""
 
 from __future__ import annotations
 

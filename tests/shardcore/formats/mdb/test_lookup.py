@@ -1,4 +1,4 @@
-"""Lookups: how many ranges they read in a large shard, what they tell, keys, equal keys, tables that lie."""
+"""Lookups: ranges read in a large shard, traces, equal keys, invalid tables; hashes of shards."""
 
 from __future__ import annotations
 

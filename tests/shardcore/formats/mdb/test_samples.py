@@ -1,4 +1,4 @@
-"""Real and derived shards: what they hold equals what was listed when they were made."""
+"""Shards of the reference and cache folders: contents, recipes, tree."""
 
 from __future__ import annotations
 

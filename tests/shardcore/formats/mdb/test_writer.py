@@ -1,4 +1,4 @@
-"""Writing shards, and the xorbs with the content of their files."""
+"""Writing shards with their xorbs, and rekeying them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every opened shard promises, for shards of all kinds and both writers."""
+"""Contracts of shards and data sets of both reference writers, the page, and the drawings."""
 
 from __future__ import annotations
 

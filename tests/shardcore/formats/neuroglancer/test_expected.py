@@ -1,4 +1,4 @@
-"""Shards of the reference writers hold what their description says; damaged ones come out as wished."""
+"""Shards of the reference writers, and hostile shards with their findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of shards: which key space they are, and what is looked up over all of them."""
+"""Data sets: key spaces, several shards, one file per object, boxes of voxels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes, stated once: both ways, and against bytes written out by hand."""
+"""Layouts: manifests, index ranges, minishard indices, compressed Morton codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a shard finds its specification, what its bytes are, and how much is read for that."""
+"""Shards: specification, bytes, ranges read, lookups."""
 
 from __future__ import annotations
 

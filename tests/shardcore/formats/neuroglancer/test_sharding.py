@@ -1,4 +1,4 @@
-"""Placing keys: the sharding specification, both hashes, file names."""
+"""The sharding specification: hashes, file names, and inference from the bytes of a shard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification: what each depth finds in damaged and odd shards."""
+"""Verification: findings of each depth, and contents that are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is packed: files named by keys, a data set that is not sharded, an array."""
+"""Packing files named by keys, arrays, and data sets with one file per object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash function of the Software Heritage shard: hashing, slots, and building."""
+"""The hash function: hashing, slots, building, and compressed displacements."""
 
 from __future__ import annotations
 

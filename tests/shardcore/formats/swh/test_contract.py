@@ -1,4 +1,4 @@
-"""The contract of every shard, on shards of the reference writers."""
+"""Contracts of Read Shards and their page."""
 
 from __future__ import annotations
 

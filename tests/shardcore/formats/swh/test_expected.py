@@ -1,4 +1,4 @@
-"""Shards of the reference writers hold what their descriptions say."""
+"""Shards of the reference writers, alone and as a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile Read Shards: a clear refusal with a place, and what is whole stays readable."""
+"""Damaged Read Shards, and shards with millions of slots."""
 
 from __future__ import annotations
 

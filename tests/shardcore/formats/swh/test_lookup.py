@@ -1,4 +1,4 @@
-"""Lookups in Read Shards: the dialect of the hash, damaged slots, threads, and what a lookup costs."""
+"""Lookups in Read Shards: the dialect of the hash, damaged slots, and ranges read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing Read Shards."""
+"""Writing Read Shards, deleting objects in place, and truncation."""
 
 from __future__ import annotations
 
