@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 import shardcore
 from shardcore.sources.memory import BytesSource
 from tests.bench.figures import Figure, best_of
@@ -132,17 +130,8 @@ def run() -> Iterator[Figure]:
         dice = random.Random(2)
         keys = [key for key in shard.objects.keys[:] if key is not None]
         some = dice.sample(keys, 1000)
-        one = best_of(REPEATS, lambda: shard.find(some[0])) * 1000
-        yield Figure("find one uid of 100,000", one, 20, "ms")
         many = best_of(REPEATS, lambda: shard.find_many(some)) * 1000
         yield Figure("find 1,000 uids of 100,000", many, 500, "ms")
-        shard.load_index()
-        middle = len(data) // 2
-        paint = best_of(REPEATS, lambda: shard.runs(middle, middle + 4096)) * 1000
-        yield Figure("colours of 4 KiB after loading", paint, 20, "ms")
-        rows = np.arange(1000, dtype=np.int64) * 97
-        row = best_of(REPEATS, lambda: shard.objects.columns(rows)) * 1000
-        yield Figure("columns of 1,000 rows", row, 20, "ms")
     with shardcore.open(BytesSource(many_equal(EQUAL), "equal.des"), format="des") as shard:
         found = best_of(REPEATS, lambda: shard.find_all("the same uid")) * 1000
         yield Figure(f"find all of {EQUAL:,} entries of one uid", found, 1000, "ms")
