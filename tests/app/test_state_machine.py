@@ -202,7 +202,7 @@ class WindowMachine(RuleBasedStateMachine):
             if flip:
                 user.sandbox.flip(bit)
             else:
-                user.sandbox.overwrite(bytes([bit]))
+                user.type_byte(bit)
             user.rest()
             data = bytearray(tab.states[-1])
             data[place.start] = data[place.start] ^ 1 << bit if flip else bit

@@ -7,6 +7,8 @@ from pathlib import Path
 from shardscope.widgets.column_widths import Room, share_room
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
 def test_columns_share_the_room() -> None:
     """What is left goes to texts that are cut, then to the stretched one; in a small room none goes below its least."""
     columns = [Room(50, 50), Room(500, 100), Room(80, 80)]

@@ -171,11 +171,6 @@ class Sandbox(QObject):
             made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=JobPriority.SCREEN
         )
 
-    def overwrite(self, data: bytes) -> None:
-        place = self.place
-        if place is not None and data:
-            self._add(Change.overwrite(place.start, data))
-
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes as one step; the file is opened again after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
