@@ -152,7 +152,6 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert "do not fit: only 2 left" in window.notices.text
 
     word = before[1700:1703]
-    hits = before.count(word)
     assert window.byte_editing.ask_replace() is None
     window.hex.search.look_for("Hex", word.hex(" "))
     until(lambda: window.hex.search.hits.count > 0)
@@ -165,7 +164,6 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     asked.accept()
     assert opened(window) == was.replace(word, b"abc")
     assert window.breaking.sandbox.changes[-1].what.endswith("replaced")
-    assert hits >= 1
     window.breaking.actions.undo.trigger()
     assert opened(window) == was
     assert file.read_bytes() == before
@@ -292,7 +290,6 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
     assert "Allow changes" in window.notices.text
     window.changing.actions.allow.trigger()
     assert window.changing.switch.allowed, window.changing.switch.why_not
-    assert [action.toolTip() for action in window.changing.actions.for_objects if action.isEnabled()]
     QTest.keyClick(table, Qt.Key.Key_Delete)
     sheet = window.changing.editor.sheet
     assert sheet is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from PySide6.QtCore import QMimeData
+from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMenu, QToolBar, QWidget, QWidgetAction
@@ -537,11 +537,31 @@ TABS = (
 TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED, TABS)
 
 
+ALWAYS = {f"View > {name}" for name in ("Offsets in decimal", "Panels > Format reference")} | {
+    *("Learn > Missions…", "Learn > Lessons", "Help > Format reference", "Help > Glossary", "Go > Panel or file…")
+}
+"""Enabled with nothing open, beside `WELCOME`; tested with a shard."""
+
+
+def enabled(window: MainWindow) -> set[str]:
+    return {name for name, action in in_menus(window.menuBar()) if action.isEnabled() and not name.startswith(DYNAMIC)}
+
+
 def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
     names = [row.name for table in TABLES for row in table]
     assert len(set(names)) == len(names)
+    always = {row.name for row in WELCOME} | ALWAYS
+    assert enabled(window) == always
     open_(window, data / "swh" / "small.shard")
     assert set(actions(window)) == set(names)
+    assert {"Go > Go to …", "Edit > Find …", "File > Reload", "File > Close", "View > Default layout"} <= enabled(
+        window
+    )
+    close_tab(window)
+    assert enabled(window) == always | {"File > Reopen closed tab"}
+    for name, action in in_menus(window.menuBar()):
+        in_window = action.shortcutContext() is Qt.ShortcutContext.WindowShortcut
+        assert action.shortcut().isEmpty() or in_window, f"the key of {name} works everywhere"
 
 
 @pytest.mark.thorough

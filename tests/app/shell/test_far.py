@@ -11,25 +11,13 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardcore import (
-    CredentialsRefused,
-    Depth,
-    Forbidden,
-    NoSuchObject,
-    Remedy,
-    RemoteOptions,
-    SourceChanged,
-    SourceError,
-    Span,
-    TimedOut,
-)
+from shardcore import Depth, Remedy, RemoteOptions, SourceError, Span
 from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import priority
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.fetch_cost import Costly, verifying, whole
 from shardscope.session.jobs import JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -158,11 +146,11 @@ def test_a_file_that_changed_on_the_server(
 @pytest.mark.parametrize(
     ("error", "button", "sheet"),
     [
-        (CredentialsRefused("expired", remedy=Remedy.RENEW), "Connect…", True),
-        (Forbidden("no", status=403, remedy=Remedy.PROFILE), "Choose a profile…", True),
-        (NoSuchObject("gone", status=404), "Change the address…", True),
-        (TimedOut("nothing came", remedy=Remedy.AGAIN), "Try again", False),
-        (SourceChanged("changed", remedy=Remedy.REOPEN), "Reload", False),
+        (shardcore.CredentialsRefused("expired", remedy=Remedy.RENEW), "Connect…", True),
+        (shardcore.Forbidden("no", status=403, remedy=Remedy.PROFILE), "Choose a profile…", True),
+        (shardcore.NoSuchObject("gone", status=404), "Change the address…", True),
+        (shardcore.TimedOut("nothing came", remedy=Remedy.AGAIN), "Try again", False),
+        (shardcore.SourceChanged("changed", remedy=Remedy.REOPEN), "Reload", False),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -181,26 +169,6 @@ def test_what_broke_after_opening_has_the_button_that_helps(
             far.notices.button.click()
         assert far.session.trouble is None
     far.session._set_trouble(None)
-
-
-@pytest.mark.thorough
-def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
-    head = (data / "swh" / "medium.shard").read_bytes()
-    address = server.put("/long.bin", Sparse(10 << 30, {0: bytes(64), 5 << 30: head}))
-    with qtbot.waitSignal(window.session.opened):
-        window.session.open(address)
-    settle(window)
-    server.latency = 0.1
-    before = len(server.log)
-    bar = window.hex.view.verticalScrollBar()
-    for step in range(40):
-        bar.setValue(bar.maximum() * step // 50)
-        QApplication.processEvents()
-    # A read on this thread would have brought the page.
-    assert window.hex.pages.state("", bar.value() * 16 // PAGE) is not PageState.LOADED
-    settle(window)
-    assert len(server.log) - before < 60
-    assert window.hex.view.isVisible()
 
 
 def test_opening_fetches_the_head_and_the_rows_on_the_screen(qtbot: QtBot, window: MainWindow) -> None:
@@ -308,9 +276,6 @@ def test_an_extraction_goes_on_after_the_line_broke(
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
         assert jobs.model.index(0, 1).data() == "broken off"
-        qtbot.waitUntil(lambda: len(window.notices.all) == 2)
-        upper, lower = (notice.geometry() for notice in window.notices.all)
-        assert not upper.intersects(lower)
         assert "Resume" in jobs.model.index(0, 4).data()
         proxy.faults = []
         server.log.clear()

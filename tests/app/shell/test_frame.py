@@ -6,21 +6,19 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QTabBar, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QMenu, QTabBar, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, ShardError, Span
-from shardcore.testing import sampled
 from shardscope.session.error_words import ADVICE, plain_words
 from shardscope.session.open_request import OpenRequest
-from shardscope.shell.fixed_size_frame import FixedSizeFrame
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import NoticeTone
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
-from tests.app.shell.conftest import NORMAL, opened
+from tests.app.shell.conftest import NORMAL
 
 ROWS = 26
 SIDE = 420
@@ -32,19 +30,11 @@ def docks(window: MainWindow) -> dict[str, QRect]:
     return {name: dock.geometry() for name, dock in panels.by_name.items() if panels.in_front(name)}
 
 
-def buttons(window: MainWindow) -> list[QToolButton]:
-    top = window.top
-    return [top.find_button, top.look_up_button, top.extract_button, top.verify_button]
-
-
 def close_buttons(window: MainWindow) -> list[QToolButton]:
     bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
     side = QTabBar.ButtonPosition.RightSide
     found = [bar.tabButton(tab, side) for bar in bars if bar.isVisible() for tab in range(bar.count())]
     return [button for button in found if isinstance(button, QToolButton)]
-
-
-_DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 
 
 def rows(window: MainWindow) -> int:
@@ -58,15 +48,6 @@ def neighbours(window: MainWindow) -> dict[str, set[str]]:
 
 
 # --- room for the bytes ---
-
-
-def test_five_panels_are_there_at_the_first_start(small: MainWindow) -> None:
-    by_name = small.panels.by_name
-    assert by_name.keys() - small.panels.closed == {"structure", "objects", "inspector", "trace", "preview"}
-    assert docks(small).keys() == {"structure", "objects", "inspector"}
-    bars = small.findChildren(QTabBar, options=_DIRECT)
-    assert "Panels: Inspector, Lookup, Preview" in {bar.accessibleName() for bar in bars}
-    assert by_name["structure"].geometry().bottom() < by_name["objects"].geometry().top()
 
 
 def test_panels_on_demand_are_closed_by_their_tab(small: MainWindow, qtbot: QtBot) -> None:
@@ -93,17 +74,6 @@ def test_a_panel_opened_in_a_small_window_stays_open(small: MainWindow, qtbot: Q
     assert docks(small).keys() == {"structure", "objects", "inspector", "findings"}
 
 
-def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
-    for name in ("lessons", "trace", "findings", "transfers"):
-        small.show_part(name)
-        settle(small, 20)
-        assert small.panels.in_front(name)
-        for other, dock in small.panels.by_name.items():
-            part = dock.widget()
-            assert isinstance(part, FixedSizeFrame)
-            assert part.part.isVisible() == small.panels.in_front(other), other
-
-
 # --- nothing moves ---
 
 
@@ -123,33 +93,16 @@ def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     assert docks(small) == before
 
 
-def test_no_button_takes_the_letter_of_a_menu(small: MainWindow) -> None:
-    menus = {QKeySequence.mnemonic(action.text()).toString() for action in small.menuBar().actions()}
-    buttons = {button.text() for button in small.findChildren(QAbstractButton) if button.window() is small}
-    assert not {text for text in buttons if text and QKeySequence.mnemonic(text).toString() in menus - {""}}
+def test_a_letter_is_of_one_menu_entry_or_button(small: MainWindow) -> None:
+    def letters(menu: QWidget) -> list[str]:
+        return [letter for action in menu.actions() if (letter := QKeySequence.mnemonic(action.text()).toString())]
 
-
-def test_letters_open_one_entry_of_a_menu(small: MainWindow) -> None:
     menus = [menu for menu in small.menuBar().findChildren(QMenu) if menu.actions()]
     assert len(menus) > 6
-    for menu in menus:
-        letters = [QKeySequence.mnemonic(action.text()).toString() for action in menu.actions()]
-        used = [letter for letter in letters if letter]
-        assert len(used) == len(set(used)), [action.text() for action in menu.actions()]
-
-
-@pytest.mark.parametrize(
-    "content", sampled([b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300], 1)
-)
-def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, content: bytes) -> None:
-    # The tabs of several files are there.
-    opened(small, qtbot, data / "swh" / "one.shard")
-    before = docks(small)
-    path = tmp_path / "other.shard"
-    path.write_bytes(content)
-    opened(small, qtbot, path)
-    assert small.notices.text
-    assert docks(small) == before
+    for menu in (small.menuBar(), *menus):
+        assert len(letters(menu)) == len(set(letters(menu))), [action.text() for action in menu.actions()]
+    buttons = {button.text() for button in small.findChildren(QAbstractButton) if button.window() is small}
+    assert not {text for text in buttons if QKeySequence.mnemonic(text).toString() in letters(small.menuBar())}
 
 
 @pytest.mark.thorough
@@ -186,69 +139,7 @@ def test_the_window_has_the_size_that_is_asked_for(small: MainWindow, qtbot: QtB
         assert small.rect().contains(place)
 
 
-def test_small_windows_fold_and_unfold(small: MainWindow, qtbot: QtBot) -> None:
-    before = docks(small)
-    structure = small.panels.by_name["structure"]
-    QApplication.processEvents()
-    small.resize(700, 500)
-    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == 4)
-    small.resize(NORMAL)
-    qtbot.waitUntil(lambda: docks(small) == before)
-
-
 # --- actions ---
-
-ALWAYS = {
-    "Missions…",
-    *(
-        "Open…",
-        "Open folder…",
-        "Find key in folder…",
-        "Open address…",
-        "Open as…",
-        "New shard…",
-        "Restore tabs at start",
-        "Quit",
-        "Panel or file…",
-        "Full screen",
-        "About Shardscope",
-    ),
-    *("Zoom in", "Zoom out", "100 %"),
-    *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
-    *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Offsets in decimal", "Reduced motion"),
-    "Save picture of the window…",
-}
-
-
-def menu_actions(window: MainWindow) -> list[QAction]:
-    found: list[QAction] = []
-
-    def walk(actions: list[QAction]) -> None:
-        for action in actions:
-            menu = action.menu()
-            if menu in (window.actions_.recent, window.actions_.samples):
-                continue
-            if menu is not None:
-                walk(menu.actions())  # type: ignore[attr-defined]
-            elif not action.isSeparator():
-                found.append(action)
-
-    walk(window.menuBar().actions())
-    return found
-
-
-def test_with_a_file_actions_are_on_and_off_again(small: MainWindow) -> None:
-    enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
-    assert {"Go to …", "Find …", "Reload", "Close", "Verify content", "Look up key…", "Default layout"} <= enabled
-    small.session.close()
-    enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
-    assert enabled == ALWAYS | {"Reopen closed tab"}
-
-
-def test_keys_of_menus_work_everywhere(small: MainWindow) -> None:
-    for action in menu_actions(small):
-        if not action.shortcut().isEmpty():
-            assert action.shortcutContext() is Qt.ShortcutContext.WindowShortcut, action.text()
 
 
 @pytest.mark.thorough

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
-from shardscope.shell.sample_cards import SampleCard
 from shardscope.shell.screenshot import settle
-from shardscope.startup.settings import Settings
-from shardscope.widgets.tick_box import TickBox
 
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 """A key of the first sample; its 264 bytes begin at 697."""
@@ -55,19 +51,9 @@ class Hands:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.resize(1440, 840)
-    with qtbot.waitActive(made):
-        made.show()
-        made.activateWindow()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def hands(window: MainWindow) -> Hands:
+def hands(window: MainWindow, qtbot: QtBot) -> Hands:
+    with qtbot.waitActive(window):
+        window.activateWindow()
     made = Hands(window)
     made.tab_to("SampleCard")
     made.press("Return")
@@ -251,13 +237,3 @@ def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
     QTest.keyClick(chip, Qt.Key.Key_Return)
     assert window.objects.filter.text() == ""
     dock.setFloating(False)
-
-
-def test_the_keyboard_is_seen(window: MainWindow, hands: Hands) -> None:
-    card, box = window.findChildren(SampleCard)[0], TickBox("Write a &manifest", window)
-    box.show()
-    for part in (window.objects.chips.buttons["state", "live"], card.learn, card.more, box):
-        window.hex.view.setFocus()
-        without = part.grab().toImage()
-        part.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        assert part.grab().toImage() != without

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, QSize
-from PySide6.QtGui import QScreen
-from PySide6.QtWidgets import QStyle
 from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup.settings import Settings
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
@@ -56,17 +52,3 @@ def test_a_drawing_has_room(small: MainWindow) -> None:
     settle(window, 20)
     assert not giving.line.isVisible()
     assert not giving.toggle.isVisible()
-
-
-@pytest.mark.parametrize("screen", [(1440, 900), (1366, 768), (720, 450), (683, 384)])
-def test_the_first_window_is_on_the_screen_with_its_frame(
-    qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch, screen: tuple[int, int]
-) -> None:
-    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(QPoint(0, 0), QSize(*screen)))
-    window = MainWindow(settings)
-    qtbot.addWidget(window)
-    window.show()
-    title = window.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
-    assert window.width() + 2 <= screen[0]
-    assert window.height() + title <= screen[1]
-    assert window.minimumHeight() <= window.height()

@@ -16,7 +16,7 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices
 from shardscope.shell.open_with import OpenWays, OpenWith, guess_text
-from shardscope.widgets.option_fields import FlagField, FolderField, JsonField, json_problem
+from shardscope.widgets.option_fields import FlagField, JsonField, json_problem
 
 FORMATS = shardcore.shards.registry.all_formats()
 
@@ -49,12 +49,6 @@ def spec_of(dialog: OpenWith) -> JsonField:
     return field
 
 
-def deleted_of(dialog: OpenWith) -> FlagField:
-    field = dialog.fields["deleted"]
-    assert isinstance(field, FlagField)
-    return field
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -73,23 +67,6 @@ def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
     found = json_problem(text)
     assert found.startswith(problem)
     assert bool(found) == bool(problem)
-
-
-def test_fields_make_a_request(qtbot: QtBot) -> None:
-    """What is filled in is what is opened."""
-    dialog = OpenWith(OpenRequest(""), FORMATS)
-    qtbot.addWidget(dialog)
-    assert not dialog.apply.isEnabled()
-    dialog.path.setText(" some.shard ")
-    assert dialog.apply.isEnabled()
-    assert dialog.request == OpenRequest("some.shard")
-    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
-    folder = dialog.fields["xorbs"]
-    assert isinstance(folder, FolderField)
-    folder.line.setText("xorbs")
-    with qtbot.waitSignal(dialog.chosen) as caught:
-        dialog.apply.click()
-    assert caught.args == [OpenRequest("some.shard", "mdb", {"xorbs": "xorbs"})]
 
 
 def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
@@ -137,27 +114,25 @@ def test_a_guess_is_told_and_can_be_changed(
     assert bar.text == ""
 
 
-def test_a_stated_specification_is_not_told(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
-) -> None:
-    made, bar, _ = ways
-    assert made.change() is None
-    with qtbot.waitSignal(session.opened):
-        session.open(str(data / "neuroglancer" / "identity_raw"))
-    assert bar.text == ""
-
-
 def test_open_with_asks_for_everything(
     qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
 ) -> None:
-    made, _, window = ways
+    made, bar, window = ways
+    assert made.change() is None
+    with qtbot.waitSignal(session.opened):
+        session.open(str(data / "neuroglancer" / "identity_raw"))
+    assert bar.text == "", "a specification that is stated is not told"
     made.ask()
     dialog = dialog_of(qtbot, window)
+    assert not dialog.apply.isEnabled()
     names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
     assert names == {None, *shardcore.shards.registry.FORMATS}
-    dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
+    path = data / "des" / "sidecar" / "20261103_51_0000.des"
+    dialog.path.setText(f" {path} ")
     dialog.format.setCurrentIndex(dialog.format.findData("des"))
-    deleted_of(dialog).box.setChecked(True)
+    field = dialog.fields["deleted"]
+    assert isinstance(field, FlagField)
+    field.box.setChecked(True)
     with qtbot.waitSignal(session.opened):
         dialog.apply.click()
-    assert session.request.deleted
+    assert (session.uri, session.request.format, session.request.deleted) == (str(path), "des", True)

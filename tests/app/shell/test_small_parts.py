@@ -15,11 +15,11 @@ from shardcore import Depth, Span
 from shardcore.shards.registry import FORMATS
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.session import Session
-from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.views.findings.findings import FindingsTable
 from shardscope.views.transfers.job_list import JobList
+from shardscope.widgets.column_widths import Room, share_room
 from tests.app.conftest import open_in
 
 
@@ -102,23 +102,10 @@ def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
     gate.set()
 
 
-def test_the_message_bar(qtbot: QtBot) -> None:
-    """It is hidden while there is nothing to say; its button acts and closes it; it never blocks."""
-    window = QtWidgets.QWidget()
-    qtbot.addWidget(window)
-    bar = Notices(window)
-    assert bar.text == ""
-    done: list[str] = []
-    bar.tell("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
-    assert bar.text == "The file changed."
-    assert bar.all[0].sign.text() == NoticeTone.WARNING.value
-    bar.button.click()
-    assert done == ["reloaded"]
-    assert bar.text == ""
-    bar.tell("Only words.")
-    assert bar.buttons == []
-    bar.all[0].dismiss.click()
-    assert bar.text == ""
+def test_columns_share_the_room() -> None:
+    """What is left goes to texts that are cut, then to the stretched one; in a small room none goes below its least."""
+    columns = [Room(50, 50), Room(500, 100), Room(80, 80)]
+    assert [share_room(columns, 1, room) for room in (1000, 400, 150)] == [[50, 870, 80], [50, 270, 80], [50, 100, 80]]
 
 
 def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:

@@ -105,9 +105,7 @@ def test_a_share_of_many_stretches() -> None:
 def test_a_section_whose_parts_come_to_more_stays_whole() -> None:
     """A damaged index may claim more bytes than there are: then the section is one share."""
     section = Section("data", SectionRole.DATA, 0, 10)
-    assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (
-        Share(Use.DATA, "data", 10, Span("", 0, 10)),
-    )
+    assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (Share(Use.DATA, "data", 10, Span("", 0, 10)),)
     parts = budget([section], {"data": [Share(Use.INDEX, "a", 4)]})
     assert {part.use: part.size for part in parts} == {Use.DATA: 6, Use.INDEX: 4}
 

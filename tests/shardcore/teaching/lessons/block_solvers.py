@@ -274,5 +274,3 @@ def ungrouped(planes: bytes) -> bytes:
         parts.append(planes[at : at + length])
         at += length
     return bytes(parts[i % 4][i // 4] for i in range(n))
-
-

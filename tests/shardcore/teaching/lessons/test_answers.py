@@ -447,8 +447,10 @@ MDB_3: Answers = {
     5: reconstruction_of,
     6: lambda file: reconstruction_of(file) + 2 * 48,
     7: lambda file: file.at(LE4, reconstruction_of(file) + 2 * 48 + 36),
-    8: lambda _: "Neighbours in the table with the same truncated hash are also compared; if none fits, the file "
-    "is not in the shard",
+    8: lambda _: (
+        "Neighbours in the table with the same truncated hash are also compared; if none fits, the file "
+        "is not in the shard"
+    ),
     9: table_row,
     10: reconstruction_of,
     11: lambda file: file.at(LE4, reconstruction_of(file) + 48 + 40),
@@ -607,6 +609,8 @@ def holds_byte(file: File) -> Clicked:
 
 
 SCHEMES = ("Uncompressed", "LZ4", "BG4, then LZ4")
+
+
 def chunk_letters(file: File) -> str:
     """The first four letters of the chunk."""
     return (xorb(file.data(), file.key) or b"")[:4].decode()
@@ -680,9 +684,7 @@ ANSWERS: dict[str, Answers] = {
 }
 
 
-@pytest.mark.parametrize(
-    "lesson", lessons(), ids=lambda lesson: lesson.name
-)
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
 def test_every_answer_is_that_of_the_bytes(lesson: Lesson, tmp_path: Path) -> None:
     """Each question has an answer of its own here, computed from the bytes of its file; the lesson accepts the same."""
     asked = {number for number, step in enumerate(lesson.steps, 1) if step.question is not None}
