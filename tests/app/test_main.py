@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-import shardcore
 from shardcore import RemoteOptions
 from shardcore.teaching import resources
 from shardcore.testing import sampled
@@ -29,12 +28,6 @@ def command(*arguments: object, **environment: str) -> subprocess.CompletedProce
         env=clean | environment,
         check=False,
     )
-
-
-def test_version() -> None:
-    """`--version` needs no display."""
-    done = command("--version")
-    assert (done.returncode, done.stdout.strip()) == (0, f"shardscope {shardcore.__version__}")
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="a window can always be shown there")
