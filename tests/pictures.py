@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from shardscope.views.structure.tree import StructureTree
 from tests.remote.servers import RangeServer
 
 WIDTH, HEIGHT, TALL = 1440, 840, 920
-MOST_SECONDS = 60
 LOOKUP, ASKED = 2, 4
 """Steps of the lesson: the one that looks the key up, and the one that is shown."""
 ROOT = Path(__file__).parents[1]
@@ -114,11 +112,7 @@ def recovering(window: MainWindow) -> QWidget:
 def comparing_formats(window: MainWindow) -> QWidget:
     """The same objects in six formats."""
     sheet = window.comparing.show()
-
-    def measured() -> bool:
-        return not sheet.stale
-
-    until(window, measured)
+    until(window, lambda: not sheet.stale)
     return sheet
 
 
@@ -219,11 +213,6 @@ DRAWINGS = {
 """Sample and key of each drawing, light and dark."""
 
 
-def names() -> set[str]:
-    """Return the names of all files."""
-    return {f"{name}.webp" for name in PICTURES} | {f"{name}{dark}.svg" for name in DRAWINGS for dark in ("", "-dark")}
-
-
 def main(folder: str, *chosen: str) -> int:
     """Make all of them, or those that are named."""
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -268,16 +257,8 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
     if picture.uri:
         window.open(str(SAMPLES / picture.uri))
         settle(window)
-    asked = ScreenshotRequest(
-        Path(),
-        picture.uri,
-        select=picture.select,
-        trace=picture.trace,
-        step=picture.step,
-        verify=picture.verify,
-        show=picture.show,
-    )
-    arrange(window, asked)
+    names = ("select", "trace", "step", "verify", "show")
+    arrange(window, ScreenshotRequest(Path(), picture.uri, **{name: getattr(picture, name) for name in names}))
     settle(window)
     if picture.show.startswith("lecture"):
         keys = picture.show.partition(":")[2]
@@ -306,10 +287,7 @@ def small(image: QImage) -> bytes:
 
 def until(window: MainWindow, there: Callable[[], bool]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + MOST_SECONDS
     while not there():
-        if time.monotonic() > end:
-            raise SystemExit("the window does not come to rest")
         settle(window, 40)
 
 

@@ -140,15 +140,17 @@ def application() -> Any:
     return QApplication.instance() or QApplication(["bench"])
 
 
-def sharding(hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw") -> dict[str, Any]:
-    """The sharding of neuroglancer data sets, with indices in gzip."""
+def sharding(
+    hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw", *, index: str = "gzip", shift: int = 0
+) -> dict[str, Any]:
+    """The sharding of neuroglancer data sets."""
     return {
         "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
+        "preshift_bits": shift,
         "hash": hash,
         "minishard_bits": minishard_bits,
         "shard_bits": shard_bits,
-        "minishard_index_encoding": "gzip",
+        "minishard_index_encoding": index,
         "data_encoding": data_encoding,
     }
 
