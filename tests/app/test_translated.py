@@ -9,13 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QTranslator
-from PySide6.QtWidgets import QApplication, QMenu
-from pytestqt.qtbot import QtBot
-
-from shardscope.learning.help.shortcuts import ShortcutDialog
-from shardscope.shell.main_window import MainWindow
-from shardscope.startup.settings import Settings
 
 APP = Path(__file__).parents[2] / "app" / "shardscope"
 
@@ -75,34 +68,3 @@ def untranslated() -> dict[str, list[str]]:
 def test_every_text_is_translated() -> None:
     """No text is shown that was not handed to `tr` or `translate`: labels, menus, and sentences of the status line."""
     assert untranslated() == {}
-
-
-class Marked(QTranslator):
-    def translate(self, context: str, source: str, comment: str | None = None, n: int = -1) -> str:  # type: ignore[override]
-        return f"«{source}»"
-
-    def isEmpty(self) -> bool:
-        return False
-
-
-@pytest.fixture
-def marked(qapp: QApplication) -> Iterator[Marked]:
-    made = Marked()
-    QCoreApplication.installTranslator(made)
-    yield made
-    QCoreApplication.removeTranslator(made)
-
-
-def test_help_speaks_the_language(qtbot: QtBot, settings: Settings, marked: Marked) -> None:
-    """In another language the help menu and the sheet are in that language."""
-    window = MainWindow(settings)
-    qtbot.addWidget(window)
-    (menu,) = [a.menu() for a in window.menuBar().actions() if "Help" in a.text()]
-    assert isinstance(menu, QMenu)
-    texts = [action.text() for action in menu.actions() if action.text() and action is not window.actions_.about]
-    assert texts
-    assert all(text.startswith("«") for text in texts), texts
-    sheet = ShortcutDialog(window)
-    assert sheet.windowTitle() == "«Keyboard shortcuts»"
-    sheet.close()
-    window.close()
