@@ -86,7 +86,6 @@ def person(folder: Path) -> Iterator[Person]:
 def play(person: Person) -> None:
     """Open, click, look up, drag out."""
     film = person.mouse
-    assert isinstance(film, Film)
     x, y = person.find(LEARN)
     person.until(lambda state: not state["busy"], "the cards")
     film.frames.clear()
@@ -118,7 +117,6 @@ def main(target: str) -> int:
         folder = Path(name)
         with person(folder) as made:
             play(made)
-            assert isinstance(made.mouse, Film)
             made.mouse.save(Path(target))
     return 0
 

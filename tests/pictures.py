@@ -71,7 +71,6 @@ class Picture:
 def in_lesson(window: MainWindow) -> QWidget:
     """A step of a lesson that asks, over the drawing of the lookup."""
     panel = window.findChild(LessonPanel)
-    assert panel is not None
     chosen = next(one for one in lessons() if one.name == "swh-2-find-a-key")
     panel.player.start(chosen)
     for number in (LOOKUP, ASKED):
@@ -96,7 +95,6 @@ def in_sandbox(window: MainWindow) -> QWidget:
     settle(window)
     # How far the tree was scrolled depends on what was opened first, the bytes or their comparison.
     tree = window.findChild(StructureTree)
-    assert tree is not None
     tree.scrollTo(tree.currentIndex(), StructureTree.ScrollHint.PositionAtBottom)
     return window
 
@@ -271,7 +269,6 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
 def dialog(window: MainWindow, name: str) -> QDialog:
     """Return an open dialog; the folder of the clone is left out of its paths."""
     found = window.findChild(QDialog, name)
-    assert found is not None
     for line in found.findChildren(QLineEdit):
         line.setText(line.text().removeprefix(f"{ROOT}/"))
     settle(window)

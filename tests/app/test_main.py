@@ -125,7 +125,6 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True) as run:
         try:
-            assert run.stdout is not None
             assert run.stdout.readline() == "up\n"
             run.send_signal(number)
             output, errors = run.communicate(timeout=60)

@@ -93,7 +93,6 @@ def test_held_reads_do_not_stop_the_window(
 
     held(lambda: window.open(str(path)))
     shard = session.shard
-    assert shard is not None
     name, size = (shard.members[-1].name, shard.members[-1].size) if isinstance(shard, DataSet) else ("", 0)
     size = size or window.hex.state.layout.size
     key = next((key for key in shard.objects.keys[:50] if key), "0")

@@ -137,7 +137,6 @@ class WindowMachine(RuleBasedStateMachine):
         self.user.rest()
 
     def force_format(self, draw: Draw[Any]) -> None:
-        assert self.user.shard is not None
         self.user.session.open(OpenRequest(str(self.tab.path), self.user.shard.format))
         self.user.rest()
 
@@ -198,7 +197,6 @@ class WindowMachine(RuleBasedStateMachine):
             user.select_byte()
             user.rest()
             place = user.sandbox.place
-            assert place is not None
             if flip:
                 user.sandbox.flip(bit)
             else:
@@ -249,7 +247,6 @@ class WindowMachine(RuleBasedStateMachine):
         session = self.user.session
         assert set(session.documents) == set(self.tabs)
         if self.has_file():
-            assert session.shard is not None
             assert session.shard.source is not None
             source = session.shard.source
             assert b"".join(read_pieces(source, 0, source.size)) == self.tab.states[-1]

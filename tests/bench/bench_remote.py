@@ -82,7 +82,6 @@ def first_sight() -> Iterator[Figure]:
     with serving(bill, LATENCY) as (server, root):
         began = time.perf_counter()
         with opened(f"{root}/{bill.target}") as shard:
-            assert shard.source is not None
             shard.source.read(0, PAGE)
             shard.runs(0, PAGE)
             took, rounds = time.perf_counter() - began, server.log.rounds

@@ -47,7 +47,6 @@ class Dragging:
     def drop(self, point: QPoint) -> None:
         self.to(point)
         self.to(point)
-        assert self.target is not None
         place = QPointF(self.target.mapFrom(self.window, point))
         QApplication.sendEvent(self.target, QDropEvent(place, COPY, self.mime, LEFT, PLAIN))
 
@@ -69,7 +68,6 @@ def middle(window: MainWindow, place: DropPlace) -> QPoint:
 def test_two_places_over_an_open_file(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     open_in(window.session, qtbot, data / "swh" / "small.shard")
     shard = window.session.shard
-    assert shard is not None
     dropped = tmp_path / "dropped"
     dropped.write_bytes(shard.read(shard.objects.ref(0)))
     drag = Dragging(window, mime_of(dropped))
@@ -108,7 +106,6 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
         drag.drop(middle(window, DropPlace.PACK))
         qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
         sheet = window.findChild(NewShardDialog)
-        assert sheet is not None
         assert sheet.form.inputs == tuple(map(str, paths))
         sheet.reject()
         qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
@@ -123,7 +120,6 @@ def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, da
 def test_the_dialog_opens_several_files(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     window.actions_.open.trigger()
     dialog = window.findChild(QFileDialog)
-    assert dialog is not None
     assert dialog.fileMode() is QFileDialog.FileMode.ExistingFiles
     dialog.filesSelected.emit([str(data / "swh" / f"{name}.shard") for name in ("one", "small")])
     dialog.close()

@@ -185,7 +185,6 @@ def edited(window: MainWindow) -> None:
     window.changing.actions.verbs["delete", False].trigger()
     settle(window, 40)
     sheet = window.changing.editor.sheet
-    assert sheet is not None
     sheet.apply.click()
     settle(window, 60)
     window.changing.switch.allow(True)
@@ -224,7 +223,6 @@ def endless(window: MainWindow) -> None:
 def look_up(step: int) -> Prepare:
     def prepare(window: MainWindow) -> None:
         shard = window.session.shard
-        assert shard is not None
         window.show_part("trace")
         window.session.look_up(next(key for key in shard.objects.keys[:5] if key))
         settle(window, 40)

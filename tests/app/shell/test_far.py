@@ -23,6 +23,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.dialog import AddressDialog
+from tests.app.shell.conftest import asked
 from tests.bench.sparse_swh import sparse_pieces
 from tests.remote.bills import HUGE, des, swh_huge
 from tests.remote.contents import Sparse
@@ -43,12 +44,6 @@ def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
     with qtbot.waitSignal(window.session.opened):
         window.open(where)
     qtbot.waitUntil(lambda: window.session.index_state in (IndexState.LOADED, IndexState.FAILED))
-
-
-def question(window: MainWindow) -> QMessageBox | None:
-    return next(
-        (box for box in window.findChildren(QMessageBox) if box.objectName() == "costly" and box.isVisible()), None
-    )
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +72,15 @@ def test_much_is_asked_for_first_when_it_is_far(
 ) -> None:
     path = data / "swh" / "medium.shard"
     size = path.stat().st_size
-    asked: list[Costly] = []
-    window.session.costly.connect(asked.append)
+    costs: list[Costly] = []
+    window.session.costly.connect(costs.append)
     monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
     opened(qtbot, window, str(path))
     with qtbot.waitSignal(window.session.findings_changed):
         window.session.verify(Depth.CONTENT)
     window.hex.search.look_for("Text", "no such text")
     qtbot.waitUntil(lambda: not window.jobs.open_jobs)
-    assert asked == []
+    assert costs == []
     opened(qtbot, window, server.put("/medium.shard", path))
     shard = window.session.shard
     assert shard is not None
@@ -93,10 +88,8 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert verifying(shard, Depth.STRUCTURE) == 0
     before = len(server.log)
     window.session.verify(Depth.CONTENT)
-    assert len(asked) == 1
-    assert asked[0].size == whole(shard)
-    box = question(window)
-    assert box is not None
+    assert [one.size for one in costs] == [whole(shard)]
+    box = asked(qtbot, window, "costly")
     assert box.text().startswith("Verifying the content fetches up to ")
     assert "100 Mbit/s" in box.informativeText()
     assert "$" in box.informativeText()
@@ -104,14 +97,13 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert window.session.report is None
     assert len(server.log) == before
     window.hex.search.look_for("Text", "no such text")
-    assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
+    assert [one.what for one in costs] == ["Verifying the content", "Searching the whole file"]
     sheet = window.breaking.salvaging.ask()
-    assert sheet is not None
-    assert (asked[-1].what, asked[-1].size) == ("Scanning the file", size)
+    assert (costs[-1].what, costs[-1].size) == ("Scanning the file", size)
     sheet.close()
     assert len(server.log) == before
     with qtbot.waitSignal(window.session.findings_changed):
-        asked[0].go()
+        costs[0].go()
     assert whole(shard) == 0
 
 
@@ -161,9 +153,9 @@ def test_what_broke_after_opening_has_the_button_that_helps(
     assert far.notices.button.text() == button
     if sheet:
         far.notices.button.click()
-        (asked,) = [one for one in far.findChildren(AddressDialog) if one.isVisible()]
-        assert asked.address.text() == far.session.uri
-        asked.reject()
+        (dialog,) = [one for one in far.findChildren(AddressDialog) if one.isVisible()]
+        assert dialog.address.text() == far.session.uri
+        dialog.reject()
     else:
         with qtbot.waitSignal(far.session.opened):
             far.notices.button.click()
@@ -211,20 +203,17 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     panel.filter.setText(bill.key)
     panel._apply_now()
     qtbot.waitUntil(lambda: panel.model.total == 1)
-    assert question(window) is None
+    assert not [box for box in window.findChildren(QMessageBox, "costly") if box.isVisible()]
     panel.filter.setText("ab*")
     panel._apply_now()
-    qtbot.waitUntil(lambda: question(window) is not None)
-    asked = question(window)
-    assert asked is not None
-    assert asked.text() == "Filtering and sorting fetches up to 175 MiB."
-    asked.reject()
+    box = asked(qtbot, window, "costly")
+    assert box.text() == "Filtering and sorting fetches up to 175 MiB."
+    box.reject()
     assert "reads the index first" in panel.status.text()
     panel.load_button.click()
-    again = question(window)
-    assert again is not None
-    assert again.text() == "Reading the index fetches up to 175 MiB."
-    again.reject()
+    box = asked(qtbot, window, "costly")
+    assert box.text() == "Reading the index fetches up to 175 MiB."
+    box.reject()
     settle(window)
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
@@ -234,10 +223,9 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     address = server.put("/large.des", large.files[large.target])
     with qtbot.waitSignal(session.failed):
         window.open(address)
-    asked = question(window)
-    assert asked is not None
-    assert asked.text().startswith("Opening large.des fetches up to ")
-    asked.reject()
+    box = asked(qtbot, window, "costly")
+    assert box.text().startswith("Opening large.des fetches up to ")
+    box.reject()
     assert "would be read at once" in window.notices.text
     assert window.notices.button.text().startswith("Fetch ")
     with qtbot.waitSignal(session.opened):
@@ -262,7 +250,6 @@ def test_an_extraction_goes_on_after_the_line_broke(
             window.session.open(OpenRequest(f"http://{proxy.host}/a.shard", remote=options))
         qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
         shard = window.session.shard
-        assert shard is not None
         settle(window)
         proxy.faults = [Drop(when=after(len(proxy.log) + 1))]
         extracting = window.objects.actions_.extracting

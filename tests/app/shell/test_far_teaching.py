@@ -77,14 +77,12 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
         session.open(far.request)
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=PATIENCE)
     shard = session.shard
-    assert shard is not None
     sample = next(one for one in resources.main_samples() if one.format == shard.format)
 
     # Lookups, what a first reader pays, drawings, and what leads there.
     for one in reversed(sample.keys):
         session.look_up(one.key)
         qtbot.waitUntil(lambda: session.walk.trace is not None, timeout=PATIENCE)
-        assert session.walk.trace is not None
         for number in range(len(session.walk.trace.steps)):
             session.go_to_step(number)
         idle()
@@ -97,16 +95,12 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     window.hex.drawings.show()
     idle()
     panel = window.hex.drawings.panel
-    assert panel is not None
     assert panel.sketches
     ref = session.walk.trace.ref
-    assert ref is not None
     session.select_span(ref.spans[0])
     idle()
     session.ask_leads()
     qtbot.waitUntil(lambda: session.question is not None and session.question.leads is not None, timeout=PATIENCE)
-    assert session.question is not None
-    assert session.question.leads is not None
     assert session.question.leads.found
 
     # Charts, and a card.
@@ -114,20 +108,17 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     charts = window.panels.panel(Charts)
     charts.fill()
     for number, _ in enumerate(ChartKind):
-        charts.pages.kinds.setCurrentIndex(number)  # type: ignore[union-attr]
+        charts.pages.kinds.setCurrentIndex(number)
         idle()
-        found = charts.pages.found  # type: ignore[union-attr]
-        assert found is not None
+        found = charts.pages.found
         assert found.chart is not None or found.shares or found.why
     window.show_part("inspector")
     idle()
     card = window.panels.panel(Inspector).card()
-    assert card is not None
     assert not any(secret in repr(card) for secret in far.secrets)
     where, span = split_link(shlex.split(card.link)[1])
     assert where == session.request.shown
-    assert span is not None
-    assert span.start == session.selection.span.start  # type: ignore[union-attr]
+    assert span.start == session.selection.span.start
 
     # A lesson on it stays on it.
     lesson = window.panels.panel(LessonPanel)
@@ -151,7 +142,6 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     idle()
     qtbot.waitUntil(lambda: sandbox.comparing is None and sandbox.impact is not None, timeout=PATIENCE)
     sheet = window.breaking.salvaging.ask()
-    assert sheet is not None
     idle()
     assert sheet.take.isEnabled()
     sheet.close()

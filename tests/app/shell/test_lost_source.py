@@ -55,7 +55,6 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     lose(proxy, 0)
     session.verify(Depth.CONTENT)
     qtbot.waitUntil(lambda: session.report is not None)
-    assert session.report is not None
     assert session.report.findings == ()
     assert "of 8 objects" in session.report.stopped_after
     assert table.state.text.startswith("Unreachable. Stopped after")
@@ -98,7 +97,6 @@ def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbo
     session.costly.connect(lambda costly: costly.go())
     lose(proxy, 1)
     sheet = RecoverTask(session, window).ask()
-    assert sheet is not None
     qtbot.waitUntil(sheet.retry.isVisible)
     assert "unreachable" in sheet.title.text()
     found = sheet.rows.topLevelItemCount()

@@ -64,7 +64,6 @@ def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, t
     window.notices.button.click()
     choose_folder(window, data / "mdb" / "cas" / "xorbs")
     shard = window.session.shard
-    assert shard is not None
     assert shard.objects.ref(row).state is State.EXTERNAL
     assert len(shard.read(shard.objects.ref(row))) > 0
 

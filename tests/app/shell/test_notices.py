@@ -23,6 +23,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.screenshot import settle
 from tests.app.conftest import extract_to
+from tests.app.shell.conftest import asked
 
 
 @pytest.fixture
@@ -155,7 +156,6 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     window.open(str(data / "swh" / "small.shard"))
     settle(window, 60)
     button = window.objects.salvage_button
-    assert button is not None
     assert button.isHidden()
     path = tmp_path / "cut.shard"
     content = (data / "swh" / "small.shard").read_bytes()
@@ -168,10 +168,8 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     assert button.text() in [one.text() for one in window.notices.buttons]
     button.click()
     settle(window, 60)
-    assert window.breaking.salvaging.sheet is not None
     window.breaking.salvaging.sheet.reject()
     window.notices.buttons[-1].click()
-    assert window.breaking.salvaging.sheet is not None
     window.breaking.salvaging.sheet.reject()
     settle(window, 60)
 
@@ -192,7 +190,7 @@ def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path
     assert window.breaking.actions.salvage.isEnabled()
 
 
-def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:
+def test_quitting_while_files_are_written_asks(qtbot: QtBot, shown: MainWindow) -> None:
     hold, entered = threading.Event(), threading.Event()
 
     def work(_: Job) -> None:
@@ -202,8 +200,7 @@ def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path
     shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
     assert entered.wait(10)
     shown.close()
-    box = shown.findChild(QMessageBox, "quitWhileWriting")
-    assert isinstance(box, QMessageBox)
+    box = asked(qtbot, shown, "quitWhileWriting")
     assert box.text() == "Still running: Extract 12 objects."
     box.reject()
     assert shown.isVisible()
@@ -214,7 +211,7 @@ def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path
 
 
 @pytest.mark.parametrize("succeeds", [True, False])
-def test_the_window_quits_once_the_files_are_written(shown: MainWindow, succeeds: bool) -> None:
+def test_the_window_quits_once_the_files_are_written(qtbot: QtBot, shown: MainWindow, succeeds: bool) -> None:
     hold = threading.Event()
 
     def work(_: Job) -> None:
@@ -224,7 +221,7 @@ def test_the_window_quits_once_the_files_are_written(shown: MainWindow, succeeds
 
     shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
     shown.close()
-    box = shown.findChild(QMessageBox, "quitWhileWriting")
+    box = asked(qtbot, shown, "quitWhileWriting")
     assert isinstance(box, QMessageBox)
     hold.set()
     settle(shown, 60)

@@ -37,7 +37,7 @@ def stored(s3: Place, data: Path) -> Place:
 
 
 def reached(place: Place, **more: object) -> RemoteOptions:
-    return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)  # type: ignore[arg-type]
+    return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)
 
 
 def signed(place: Place) -> RemoteOptions:
@@ -74,7 +74,6 @@ def test_a_bucket_stays_at_its_store() -> None:
     assert later.needs_keys("arn:aws:s3:::private/k")
     for uri in ("s3://private/other", "s3a://private/other", "arn:aws:s3:::private/other"):
         way = later.way_to(uri)
-        assert way is not None
         assert (way.endpoint_url, way.anonymous) == (lab, True)
     assert later.way_to("https://private.s3.amazonaws.com/k") is None
     assert later.way_to("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
@@ -182,7 +181,6 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     with qtbot.waitSignal(window.session.opened):
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
-    assert window.session.tape is not None
     assert window.session.tape.requests
 
 
@@ -199,7 +197,6 @@ def test_no_secret_is_kept(
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
     tape = window.session.tape
-    assert tape is not None
     with qtbot.waitSignal(window.session.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
     seen = [

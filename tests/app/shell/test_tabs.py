@@ -93,7 +93,7 @@ def test_a_click_shows_a_file(two: MainWindow, qtbot: QtBot) -> None:
     settle(two, 20)
     assert two.windowTitle().startswith("small.shard")
     assert two.objects.model.rowCount() == 13
-    assert two.hex.state.layout.size == two.session.shard.source.size  # type: ignore[union-attr]
+    assert two.hex.state.layout.size == two.session.shard.source.size
     assert two.settings.recent == recent, "switching is no opening"
 
 
@@ -277,14 +277,13 @@ def test_permission_to_change_belongs_to_its_file(
 def test_a_verification_behind_is_seen_on_its_tab_and_arrives_there(two: MainWindow, qtbot: QtBot) -> None:
     gate = threading.Event()
     shard = two.session.shard
-    assert shard is not None
     verify = shard.verify
 
     def slow(*arguments: object, **options: object) -> object:
         assert gate.wait(20)
-        return verify(*arguments, **options)  # type: ignore[arg-type]
+        return verify(*arguments, **options)
 
-    shard.verify = slow  # type: ignore[method-assign, assignment]
+    shard.verify = slow
     two.session.verify(Depth.INDEX)
     two.session.step(1)
     qtbot.waitUntil(lambda: texts(two)[1] == "▶ medium.shard")
@@ -367,7 +366,6 @@ def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, sm
     settle(other, 20)
     assert [one.request.name for one in other.session.documents] == ["small.shard", "medium.shard"]
     assert other.session.request.name == "medium.shard"
-    assert other.session.selection.span is not None
     assert other.session.selection.span.start == 0x48
     assert "gone.shard" in other.notices.text
     other.end()

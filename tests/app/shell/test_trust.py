@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
+from tests.app.shell.conftest import asked, press
 from tests.remote.servers import RangeServer
 from tests.remote.test_trust import write_zones
-
-
-def question(window: MainWindow) -> QMessageBox | None:
-    found = [box for box in window.findChildren(QMessageBox) if box.objectName() == "untrusted" and box.isVisible()]
-    return found[0] if found else None
 
 
 def test_the_window_asks_before_a_folder_beside_the_info(
@@ -33,13 +28,10 @@ def test_the_window_asks_before_a_folder_beside_the_info(
         window.open(str(root / "x"))
     model = window.places.model
     window.places.chosen.emit(model.place(model.index(0, 0)).where)
-    qtbot.waitUntil(lambda: question(window) is not None)
-    box = question(window)
-    assert box is not None
+    box = asked(qtbot, window, "untrusted")
     assert box.text() == f"Open {root / 's0'}, {root / 's1'}?"
     with qtbot.waitSignal(window.session.opened):
-        next(one for one in box.buttons() if "Open" in one.text()).click()
-    assert window.session.shard is not None
+        press(box, "Open")
     assert window.session.shard.objects.keys[:] == ["0"]
 
 
@@ -49,12 +41,10 @@ def test_the_answer_decides_what_is_told(
 ) -> None:
     root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
     window.open_paths([str(data / "swh" / "small.shard"), str(root / "x")])
-    qtbot.waitUntil(lambda: question(window) is not None and window.session.shard is not None)
+    box = asked(qtbot, window, "untrusted")
+    qtbot.waitUntil(lambda: window.session.shard is not None)
     assert window.notices.all == []
-    box = question(window)
-    assert box is not None
-    word = "Open" if agrees else "Cancel"
-    next(one for one in box.buttons() if word in one.text()).click()
+    press(box, "Open" if agrees else "Cancel")
     if agrees:
         qtbot.waitUntil(lambda: window.session.uri == str(root / "x"))
     assert [one.text.count("Cannot open ") for one in window.notices.all] == [1] * (not agrees)
@@ -68,9 +58,7 @@ def test_the_window_asks_before_it_connects(
     with RangeServer() as server:
         write_zones(tmp_path, f"http://{server.host}")
         window.open(str(tmp_path))
-        qtbot.waitUntil(lambda: question(window) is not None)
-        box = question(window)
-        assert box is not None
+        box = asked(qtbot, window, "untrusted")
         assert box.text() == f"Connect to http://{server.host} as profile <b>lab</b>?"
         assert box.textFormat() is Qt.TextFormat.PlainText
         assert box.defaultButton() is box.escapeButton()
@@ -82,12 +70,8 @@ def test_the_window_asks_before_it_connects(
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         window.open(str(tmp_path))
-        qtbot.waitUntil(lambda: question(window) is not None)
-        box = question(window)
-        assert box is not None
-        connect = next(one for one in box.buttons() if "Connect" in one.text())
+        box = asked(qtbot, window, "untrusted")
         with qtbot.waitSignal(window.session.opened, timeout=60_000):
-            connect.click()
+            press(box, "Connect")
         assert list(server.log)
-        assert window.session.request.remote is not None
         assert window.session.request.remote.trusted == {f"http://{server.host}"}
