@@ -99,14 +99,6 @@ def in_sandbox(window: MainWindow) -> QWidget:
     return window
 
 
-def recovering(window: MainWindow) -> QWidget:
-    """What can be taken out of a damaged file."""
-    sheet = window.breaking.salvaging.ask()
-    assert sheet is not None
-    settle(window)
-    return sheet
-
-
 def comparing_formats(window: MainWindow) -> QWidget:
     """The same objects in six formats."""
     sheet = window.comparing.show()
@@ -139,18 +131,15 @@ def with_notes(window: MainWindow) -> QWidget:
     return window
 
 
-def new_shard(window: MainWindow) -> QWidget:
-    """The plan of a shard of the sample's objects in another format."""
-    window.new_shards.convert.trigger()
-    settle(window)
-    return dialog(window, "packSheet")
+def asking(act: Callable[[MainWindow], object], name: str) -> Callable[[MainWindow], QWidget]:
+    """A dialog that an action opens."""
 
+    def asked(window: MainWindow) -> QWidget:
+        act(window)
+        settle(window)
+        return dialog(window, name)
 
-def extracting(window: MainWindow) -> QWidget:
-    """The dialog of extracting."""
-    window.objects.actions_.extract_all.trigger()
-    settle(window)
-    return dialog(window, "extractSheet")
+    return asked
 
 
 def remote(window: MainWindow) -> QWidget:
@@ -183,9 +172,11 @@ PICTURES = {
     "diff": Picture("des/archive/20260105_2A_0000.des", act=comparing_files),
     "notes": Picture(SWH, act=with_notes),
     "sandbox": Picture(SWH, act=in_sandbox),
-    "salvage": Picture("des/damaged/20260105_2A_0000.des", act=recovering),
-    "convert": Picture("des/contents.des", act=new_shard),
-    "extract": Picture("des/contents.des", act=extracting),
+    "salvage": Picture("des/damaged/20260105_2A_0000.des", act=lambda window: window.breaking.salvaging.ask()),
+    "convert": Picture("des/contents.des", act=asking(lambda window: window.new_shards.convert.trigger(), "packSheet")),
+    "extract": Picture(
+        "des/contents.des", act=asking(lambda window: window.objects.actions_.extract_all.trigger(), "extractSheet")
+    ),
     "activity": Picture(act=remote),
     "compare": Picture(act=comparing_formats),
     "lesson": Picture(act=in_lesson),

@@ -27,15 +27,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
     """The output of a program, standard error included; with `check`, a failure shows that output."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, check=False, cwd=cwd, env={**os.environ, **environment}, **output)
     assert done.returncode == 0 or not check, f"{command} answered {done.returncode}:\n{done.stdout}"
     return done.stdout
 

@@ -71,15 +71,8 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def python(environment: dict[str, str], *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Runs Python."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-    )
+    options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    return subprocess.run([sys.executable, *arguments], check=False, env=environment, cwd=cwd, **options)
 
 
 @pytest.fixture

@@ -21,9 +21,8 @@ class Reports:
     def __init__(self) -> None:
         self.all: list[tuple[Any, BaseException | None]] = []
 
-    def __call__(self, result: Any, error: BaseException | None) -> None:
-        """Takes one report."""
-        self.all.append((result, error))
+    def __call__(self, *report: Any) -> None:
+        self.all.append(report)
 
 
 @pytest.fixture

@@ -105,17 +105,6 @@ def test_verification_reports(opened: Session, qtbot: QtBot) -> None:
     assert jobs[-1] is None
 
 
-def test_a_damaged_file_is_open_with_the_damage_selected(
-    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
-) -> None:
-    cut = tmp_path / "cut.shard"
-    cut.write_bytes(small.read_bytes()[:4600])
-    open_in(session, qtbot, cut)
-    assert session.shard.damage is not None
-    chosen(session, qtbot)
-    assert session.selection.span.start < 4600
-
-
 def test_a_file_that_is_replaced_is_noticed(session: Session, qtbot: QtBot, small: Path, tmp_path: Path) -> None:
     path = tmp_path / "changing.shard"
     shutil.copy(small, path)

@@ -20,6 +20,7 @@ from shardcore import Depth, Span
 from shardcore.teaching import resources
 from shardcore.teaching.lessons.library import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.jobs import Job
 from shardscope.session.session import IndexState
 from shardscope.shell.lecture import LectureActions, LectureScreen
@@ -70,81 +71,44 @@ def brings(name: str) -> Does:
     return lambda window: window.panels.in_front(name)
 
 
-def away(name: str) -> Prepare:
-    def hide(window: MainWindow) -> None:
-        window.panels.by_name[name].hide()
-        QApplication.processEvents()
-
-    return hide
-
-
 def sandbox_has(count: int) -> Does:
     return lambda window: window.breaking.sandbox.on and len(window.breaking.sandbox.changes) == count
 
 
-def at(start: int, stop: int) -> Prepare:
-    def select(window: MainWindow) -> None:
-        window.session.select_span(Span("", start, stop))
-        settle(window, 20)
-
-    return select
-
-
-def noted(window: MainWindow) -> None:
-    window.session.notes.add(Span("", 72, 80), "here")
-    settle(window, 40)
-    at(100, 101)(window)
-
-
-def note_chosen(window: MainWindow) -> None:
-    noted(window)
-    window.panels.panel(NotesPanel).table.selectRow(0)
-    settle(window, 20)
-
-
-def note_deleted(window: MainWindow) -> None:
-    note_chosen(window)
-    window.session.notes.remove(window.session.notes.all)
-    settle(window, 40)
-
-
-def search(window: MainWindow) -> None:
-    window.hex.search.start()
-    window.hex.search.look_for("Hex", "00 00 02")
-    settle(window, 20)
-    at(35, 36)(window)
+def typed_bytes(count: int) -> Does:
+    return lambda window: window.changing.typed.count == count
 
 
 def moved(window: MainWindow) -> bool:
     return window.session.selection.span not in (None, Span("", 35, 36))
 
 
-def two_places(window: MainWindow) -> None:
-    at(40, 48)(window)
-    at(4000, 4008)(window)
+# --- what comes before ---
 
 
-def flip(window: MainWindow) -> None:
-    window.breaking.sandbox.start_over()
-    settle(window, 20)
-    at(35, 36)(window)
-    window.breaking.sandbox.flip(0)
-    settle(window, 20)
+def then(*acts: Prepare) -> Prepare:
+    def prepare(window: MainWindow) -> None:
+        for act in acts:
+            act(window)
+            settle(window, 40)
+
+    return prepare
 
 
-def undone(window: MainWindow) -> None:
-    flip(window)
-    window.breaking.sandbox.undo()
-    settle(window, 20)
+def away(name: str) -> Prepare:
+    return then(lambda window: window.panels.by_name[name].hide())
+
+
+def at(start: int, stop: int) -> Prepare:
+    return then(lambda window: window.session.select_span(Span("", start, stop)))
 
 
 def unchanged(start: int, stop: int) -> Prepare:
-    def prepare(window: MainWindow) -> None:
-        window.breaking.sandbox.start_over()
-        settle(window, 20)
-        at(start, stop)(window)
+    return then(lambda window: window.breaking.sandbox.start_over(), at(start, stop))
 
-    return prepare
+
+def to_row(row: int) -> Prepare:
+    return then(lambda window: window.changing.switch.allow(True), lambda window: window.objects.table.selectRow(row))
 
 
 def typed(window: MainWindow) -> None:
@@ -152,43 +116,55 @@ def typed(window: MainWindow) -> None:
     window.changing.typed.discard()
     window.hex.view.setFocus()
     window.hex.state.move_caret(1500)
-    for letter in "de":
-        QTest.keyClick(window.hex.view, letter)
-
-
-def typing_undone(window: MainWindow) -> None:
-    typed(window)
-    window.changing.typed.undo()
-
-
-def typed_bytes(count: int) -> Does:
-    return lambda window: window.changing.typed.count == count
-
-
-def with_hits(window: MainWindow) -> None:
-    window.breaking.sandbox.start_over()
-    settle(window, 20)
-    search(window)
-    window.hex.search.look()
-    settle(window, 60)
+    QTest.keyClicks(window.hex.view, "de")
 
 
 def with_clipboard(window: MainWindow) -> None:
-    unchanged(35, 36)(window)
     window.hex.view.setFocus()
     QGuiApplication.clipboard().setText("ff ff")
 
 
-def edited(window: MainWindow) -> None:
-    window.changing.switch.allow(True)
-    window.objects.table.selectRow(2)
-    window.changing.actions.verbs["delete", False].trigger()
-    settle(window, 40)
-    sheet = window.changing.editor.sheet
-    sheet.apply.click()
-    settle(window, 60)
-    window.changing.switch.allow(True)
-    settle(window, 20)
+def look_up(step: int) -> Prepare:
+    return then(
+        lambda window: window.show_part("trace"),
+        lambda window: window.session.look_up(next(key for key in window.session.shard.objects.keys[:5] if key)),
+        lambda window: window.session.go_to_step(step),
+    )
+
+
+def lesson(step: int) -> Prepare:
+    return then(
+        lambda window: window.show_part("lessons"),
+        lambda window: player(window).start(replace(lessons_of("swh")[0], sample="")),
+        lambda window: player(window).go(step),
+        lambda window: player(window).show_answer(),
+    )
+
+
+def player(window: MainWindow) -> LessonPlayer:
+    return window.panels.panel(LessonPanel).player
+
+
+def lesson_step(number: int) -> Does:
+    return lambda window: player(window).number == number
+
+
+NOTED = then(lambda window: window.session.notes.add(Span("", 72, 80), "here"), at(100, 101))
+NOTE_CHOSEN = then(NOTED, lambda window: window.panels.panel(NotesPanel).table.selectRow(0))
+NOTE_DELETED = then(NOTE_CHOSEN, lambda window: window.session.notes.remove(window.session.notes.all))
+SEARCH = then(
+    lambda window: window.hex.search.start(),
+    lambda window: window.hex.search.look_for("Hex", "00 00 02"),
+    at(35, 36),
+)
+TWO_PLACES = then(at(40, 48), at(4000, 4008))
+FLIP = then(unchanged(35, 36), lambda window: window.breaking.sandbox.flip(0))
+EDITED = then(
+    to_row(2),
+    lambda window: window.changing.actions.verbs["delete", False].trigger(),
+    lambda window: window.changing.editor.sheet.apply.click(),
+    lambda window: window.changing.switch.allow(True),
+)
 
 
 def changing(name: str, read: Callable[[MainWindow], object]) -> Row:
@@ -201,10 +177,6 @@ def theme(name: str, title: str) -> Row:
         window.set_theme("light" if name != "light" else "dark")
 
     return Row(f"View > Theme > {title}", lambda window: window.settings.theme == name, other)
-
-
-def _closed_again(screen: LectureScreen | None) -> bool:
-    return screen is not None and screen.close()
 
 
 def shown(window: MainWindow, name: str) -> bool:
@@ -220,42 +192,6 @@ def endless(window: MainWindow) -> None:
     window.jobs.submit(wait, title="Waits")
 
 
-def look_up(step: int) -> Prepare:
-    def prepare(window: MainWindow) -> None:
-        shard = window.session.shard
-        window.show_part("trace")
-        window.session.look_up(next(key for key in shard.objects.keys[:5] if key))
-        settle(window, 40)
-        window.session.go_to_step(step)
-        settle(window, 20)
-
-    return prepare
-
-
-def lesson(step: int) -> Prepare:
-    def prepare(window: MainWindow) -> None:
-        window.show_part("lessons")
-        player = window.panels.panel(LessonPanel).player
-        player.start(replace(lessons_of("swh")[0], sample=""))
-        settle(window, 60)
-        player.go(step)
-        settle(window, 40)
-        player.show_answer()
-        settle(window, 40)
-
-    return prepare
-
-
-def lesson_step(number: int) -> Does:
-    return lambda window: window.panels.panel(LessonPanel).player.number == number
-
-
-def forward(window: MainWindow) -> None:
-    two_places(window)
-    window.session.back()
-    settle(window, 20)
-
-
 def copied_file(_: MainWindow) -> bool:
     return [Path(url.toLocalFile()).is_file() for url in clipboard().urls()] == [True]
 
@@ -268,15 +204,6 @@ def open_(window: MainWindow, path: str | Path) -> None:
 def close_tab(window: MainWindow) -> None:
     window.session.close()
     settle(window, 40)
-
-
-def to_row(row: int) -> Prepare:
-    def prepare(window: MainWindow) -> None:
-        window.changing.switch.allow(True)
-        window.objects.table.selectRow(row)
-        settle(window, 20)
-
-    return prepare
 
 
 FILE_DIALOG = dialog("QFileDialog")
@@ -339,8 +266,8 @@ SWH = (
     Row("Edit > Add note…", dialog("NoteDialog"), at(32, 40)),
     Row("Edit > Find …", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
     Row("Edit > Find these bytes", lambda window: window.hex.search.field.text() == "53 57", at(0, 2)),
-    Row("Edit > Find next", moved, search),
-    Row("Edit > Find previous", moved, search),
+    Row("Edit > Find next", moved, SEARCH),
+    Row("Edit > Find previous", moved, SEARCH),
     changing("View > Drawing", lambda window: window.hex.drawings.in_front),
     Row("View > Copy drawing", lambda _: clipboard().hasImage()),
     Row("View > Save drawing…", FILE_DIALOG),
@@ -350,24 +277,24 @@ SWH = (
     changing("View > Offsets in decimal", lambda window: window.settings.decimal_offsets),
     changing("View > Larger bytes", lambda window: window.hex.state.zoom),
     changing("View > Smaller bytes", lambda window: window.hex.state.zoom),
-    Row("View > Lecture", lambda window: _closed_again(window.findChild(LectureScreen))),
+    Row("View > Lecture", lambda window: any(one.close() for one in window.findChildren(LectureScreen))),
     *(
         changing(f"View > Panels > {panel.shown_title}", lambda window, name=panel.name: shown(window, name))
         for panel in PANELS
     ),
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
-    Row("Notes > Edit…", dialog("NoteDialog"), note_chosen),
-    Row("Notes > Delete", lambda window: not window.session.notes.all, note_chosen),
-    Row("Notes > Undo delete", lambda window: bool(window.session.notes.all), note_deleted),
-    Row("Go > Next note", selects(72, 80), noted),
-    Row("Go > Previous note", selects(72, 80), noted),
+    Row("Notes > Edit…", dialog("NoteDialog"), NOTE_CHOSEN),
+    Row("Notes > Delete", lambda window: not window.session.notes.all, NOTE_CHOSEN),
+    Row("Notes > Undo delete", lambda window: bool(window.session.notes.all), NOTE_DELETED),
+    Row("Go > Next note", selects(72, 80), NOTED),
+    Row("Go > Previous note", selects(72, 80), NOTED),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
     Row("Go > Open inside", lambda window: "Cannot open" in window.notices.text, at(512, 513)),
     Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
-    Row("Go > Back", selects(40, 48), two_places),
-    Row("Go > Forward", selects(4000, 4008), forward),
+    Row("Go > Back", selects(40, 48), TWO_PLACES),
+    Row("Go > Forward", selects(4000, 4008), then(TWO_PLACES, lambda window: window.session.back())),
     Row("Go > Filter objects", lambda window: window.focusWidget() is window.objects.filter),
     Row("Go > Look up key…", brings("trace"), away("trace")),
     *(Row(f"Panels > {panel.shown_title}", brings(panel.name), away(panel.name)) for panel in PANELS),
@@ -414,9 +341,9 @@ SWH = (
     Row("Edit > Truncate…", dialog("EditDialog"), to_row(0)),
     Row("Edit > Write typed bytes…", dialog("EditDialog"), typed),
     Row("Edit > Undo typing", typed_bytes(0), typed),
-    Row("Edit > Redo typing", typed_bytes(1), typing_undone),
+    Row("Edit > Redo typing", typed_bytes(1), then(typed, lambda window: window.changing.typed.undo())),
     Row("Edit > Discard typed bytes", typed_bytes(0), typed),
-    Row("Edit > Undo last edit…", dialog("EditDialog"), edited),
+    Row("Edit > Undo last edit…", dialog("EditDialog"), EDITED),
     Row("File > Open recent > Clear", lambda window: window.settings.recent == []),
     Row("File > Close", lambda window: window.session.shard is None),
 )
@@ -427,13 +354,17 @@ SANDBOX = (
     *(Row(f"Tools > Sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36)) for n in range(8)),
     Row("Tools > Sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
     Row("Tools > Sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
-    Row("Tools > Sandbox > Undo the last change", sandbox_has(0), flip),
-    Row("Tools > Sandbox > Redo", sandbox_has(1), undone),
-    Row("Tools > Sandbox > Start over", sandbox_has(0), flip),
-    Row("Tools > Sandbox > Save as a copy…", FILE_DIALOG, flip),
-    Row("Edit > Paste over", sandbox_has(1), with_clipboard),
+    Row("Tools > Sandbox > Undo the last change", sandbox_has(0), FLIP),
+    Row("Tools > Sandbox > Redo", sandbox_has(1), then(FLIP, lambda window: window.breaking.sandbox.undo())),
+    Row("Tools > Sandbox > Start over", sandbox_has(0), FLIP),
+    Row("Tools > Sandbox > Save as a copy…", FILE_DIALOG, FLIP),
+    Row("Edit > Paste over", sandbox_has(1), then(unchanged(35, 36), with_clipboard)),
     Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
-    Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
+    Row(
+        "Edit > Replace all hits…",
+        dialog("QInputDialog"),
+        then(unchanged(35, 36), SEARCH, lambda window: window.hex.search.look()),
+    ),
     Row("Tools > Sandbox > Use sandbox", lambda window: not window.breaking.sandbox.on, unchanged(35, 36)),
 )
 """The sandbox of a shard."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -12,8 +10,6 @@ from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from tests.app.shell.conftest import opened
-
-ROOT = Path(__file__).parents[3]
 
 
 def entry(window: MainWindow, text: str) -> list[str]:

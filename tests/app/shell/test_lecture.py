@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -121,26 +120,15 @@ def test_a_lesson(shown: MainWindow, settings: Settings) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_seen_in_the_room(shown: MainWindow, settings: Settings) -> None:
+def test_dark_and_played(shown: MainWindow, settings: Settings) -> None:
+    """The screen alone is dark; *Play* goes on by itself, at the speed that was chosen; both are remembered."""
     screen = begun(shown)
     press(screen, shown, "dark")
     assert settings.lecture_dark
     assert theme.of(screen.drawing).name == "dark-room"
     assert theme.of(shown.hex).name != "dark-room"
-    screen._hide_cursor()
-    hidden = QGuiApplication.overrideCursor()
-    assert hidden is None or hidden.shape() == Qt.CursorShape.BlankCursor
-    press(screen, shown, "leave")
-    assert QGuiApplication.overrideCursor() is None
-
-
-@pytest.mark.thorough
-def test_played(shown: MainWindow, settings: Settings) -> None:
-    """*Play* goes on by itself, at the speed that was chosen and is remembered."""
-    screen = begun(shown)
     press(screen, shown, "speed", "play")
     assert screen.at == 1
-    assert screen.counter.text().endswith("▶ 2×")
     assert settings.play_speed == 2
     screen._tick()
     assert screen.at == 2

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QMessageBox, QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
-from shardcore.teaching import resources
 from shardscope.session.documents import Document
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.file_tabs import titles
@@ -276,14 +275,8 @@ def test_permission_to_change_belongs_to_its_file(
 @pytest.mark.thorough
 def test_a_verification_behind_is_seen_on_its_tab_and_arrives_there(two: MainWindow, qtbot: QtBot) -> None:
     gate = threading.Event()
-    shard = two.session.shard
-    verify = shard.verify
-
-    def slow(*arguments: object, **options: object) -> object:
-        assert gate.wait(20)
-        return verify(*arguments, **options)
-
-    shard.verify = slow
+    shard, verify = two.session.shard, two.session.shard.verify
+    shard.verify = lambda *given, **named: gate.wait(60) and verify(*given, **named)
     two.session.verify(Depth.INDEX)
     two.session.step(1)
     qtbot.waitUntil(lambda: texts(two)[1] == "▶ medium.shard")
@@ -297,27 +290,6 @@ def test_a_verification_behind_is_seen_on_its_tab_and_arrives_there(two: MainWin
 
 
 # --- opening ---
-
-
-@pytest.mark.thorough
-def test_a_lesson_waits_in_its_tab(two: MainWindow, qtbot: QtBot) -> None:
-    sample = next(one for one in resources.main_samples() if one.format == "swh")
-    two.learn(str(sample.path))
-    settle(two, 40)
-    player = two.help.teaching._panel.player
-    assert player.lesson is not None
-    qtbot.waitUntil(lambda: player.stage is not None)
-    two.session.step(1)
-    settle(two, 40)
-    assert player.astray
-    tabs = texts(two)
-    player.go(player.number)
-    qtbot.waitUntil(lambda: player.stage is not None)
-    assert not player.astray
-    assert texts(two) == tabs
-    assert two.session.request.uri == str(sample.path)
-    player.leave()
-    settle(two, 20)
 
 
 @pytest.mark.thorough
