@@ -63,10 +63,18 @@ def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small:
 
 def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: QtBot, small: Path) -> None:
     shown = ["small.shard", "one.shard", "medium.shard", "legacy.shard"]
-    session.open_tabs([(request(small.with_name(name)), None) for name in ("gone", *shown)])
+    session.open_tabs([(request(small.with_name(name)), None) for name in shown])
     qtbot.waitUntil(lambda: len(session.documents) == 4 and session.shard is not None)
     assert names(session) == shown
     assert session.document is session.documents[0]
+
+
+def test_of_several_files_the_next_is_shown_where_the_first_is_gone(
+    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
+) -> None:
+    session.open_tabs([(request(tmp_path / "gone"), None), (request(small), None)])
+    qtbot.waitUntil(lambda: session.shard is not None)
+    assert names(session) == ["small.shard"]
 
 
 @pytest.mark.parametrize(
