@@ -28,7 +28,6 @@ BEAT = 3
 """Milliseconds between two beats of the clock by which gaps are measured; a gap has one of them in it."""
 
 SECONDS = 8.0
-OPEN_SECONDS = 5.0
 P95_MILLISECONDS = 16.0
 WORST_MILLISECONDS = 50.0
 
@@ -89,7 +88,7 @@ def scrolled(where: str, uri: str, folder: Path) -> Iterator[Figure]:
     window.show()
     window.open(uri)
     took = wait(lambda: window.session.shard is not None and not window.jobs.open_jobs)
-    yield Figure(f"open {where}, until nothing is left to do", took, OPEN_SECONDS)
+    yield Figure(f"open {where}, until nothing is left to do", took, 5.0)
     state, bar = window.hex.view.state, window.objects.table.verticalScrollBar()
     try:
         for what, step in (

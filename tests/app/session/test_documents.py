@@ -69,10 +69,8 @@ def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: 
     assert session.document is session.documents[0]
 
 
-def test_of_several_files_the_next_is_shown_where_the_first_is_gone(
-    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
-) -> None:
-    session.open_tabs([(request(tmp_path / "gone"), None), (request(small), None)])
+def test_the_next_is_shown_where_the_first_of_several_is_gone(session: Session, qtbot: QtBot, small: Path) -> None:
+    session.open_tabs([(request(small.with_name("gone")), None), (request(small), None)])
     qtbot.waitUntil(lambda: session.shard is not None)
     assert names(session) == ["small.shard"]
 
