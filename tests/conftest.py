@@ -120,9 +120,7 @@ def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With SHARDSCOPE_NO_SKIPS=1 a skipped display or interop test is a failure."""
     report = yield
     guarded = any(item.get_closest_marker(name) for name in ("display", "interop"))

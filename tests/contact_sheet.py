@@ -1,4 +1,4 @@
-"""`python -m tests.contact_sheet FOLDER [NAME…]`: panels and dialogs at each zoom, theme and size, on a few sheets."""
+"""`python -m tests.contact_sheet FOLDER [NAME…]`: panels and dialogs by zoom, theme and size; what does not fit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from itertools import product
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, Qt, qInstallMessageHandler
-from PySide6.QtGui import QColor, QImage, QPainter, QTextDocumentFragment
+from PySide6.QtCore import Qt, qInstallMessageHandler
+from PySide6.QtGui import QImage, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
@@ -38,10 +37,6 @@ from tests.pictures import PICTURES, SAMPLES, SWH, Picture, shown, until, window
 SIZES = ((1440, 900), (1000, 640))
 ZOOMS = (1.0, 1.5, 2.0)
 THEMES = ("light", "dark")
-ROWS = 8
-"""Of a sheet: it stays small enough to be looked at."""
-WIDE, HIGH, LABEL, GAP = 720, 450, 20, 8
-"""Of a picture on the sheet, in pixels; larger ones are made smaller."""
 
 
 def opens(act: Callable[[MainWindow], object]) -> Picture:
@@ -137,15 +132,17 @@ def covered(part: QWidget) -> bool:
     return seen.width() < part.width() - 1 or seen.height() < part.height() - 1
 
 
-def troubles(window: QWidget, size: tuple[int, int] | None = None) -> Iterator[str]:
+def troubles(window: QWidget, size: tuple[int, int], *, whole: bool) -> Iterator[str]:
     """Yield what is larger than the window, or has words that do not fit.
 
     Args:
         window: A window or dialog.
-        size: That it was given.
+        size: Of the window.
+        whole: It is the window itself.
     """
-    if size is not None and (window.width(), window.height()) != size:
-        yield f"asked for {size}, got {window.width()}x{window.height()}"
+    got = window.width(), window.height()
+    if (whole and got != size) or got[0] > size[0] or got[1] > size[1]:
+        yield f"requested {size}, got {got}"
     texts = (QAbstractButton, QTabBar, QComboBox, QLineEdit, QLabel)
     for part in window.findChildren(QWidget):
         if not isinstance(part, texts) or not part.isVisible() or part.window() is not window:
@@ -157,9 +154,6 @@ def troubles(window: QWidget, size: tuple[int, int] | None = None) -> Iterator[s
             name = part.objectName() or type(part).__name__
             why = "cut" if clipped(part) else "covered"
             yield f"{name} is {why}: {words[:40]!r} in {part.width()}x{part.height()}"
-
-
-# --- the sheets ---
 
 
 def pictures(
@@ -176,11 +170,7 @@ def pictures(
                 continue
             made.resize(*size)
             pictured = shown(made, scene)
-            image = pictured.grab().toImage()
-            found = list(troubles(pictured, size if pictured is made else None))
-            if pictured.width() > size[0] or pictured.height() > size[1]:
-                found.append(f"larger than the window: {pictured.width()}x{pictured.height()}")
-            yield name, image, found
+            yield name, pictured.grab().toImage(), list(troubles(pictured, size, whole=pictured is made))
             for one in dialogs():
                 one.close()
             made.sandbox_shell.sandbox.drop()
@@ -189,56 +179,21 @@ def pictures(
         made.reset_zoom()
 
 
-def sheets(folder: str, chosen: tuple[str, ...], theme: str, size: tuple[int, int]) -> list[str]:
-    """Make the sheets of one theme and size; returns what does not fit."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    qInstallMessageHandler(lambda kind, context, message: None)
-    application = QApplication.instance() or QApplication(sys.argv[:1])
-    columns = [list(pictures(theme, size, zoom, chosen)) for zoom in ZOOMS]
-    rows = list(zip(*columns, strict=True))
-    for first in range(0, len(rows), ROWS):
-        name = f"{theme}-{size[0]}x{size[1]}-{first // ROWS + 1}.png"
-        sheet(rows[first : first + ROWS]).save(str(Path(folder) / name))
-    application.processEvents()
-    return [
-        f"{theme} {size[0]}x{size[1]} {zoom:.0%} {name}: {trouble}"
-        for zoom, column in zip(ZOOMS, columns, strict=True)
-        for name, _, found in column
-        for trouble in found
-    ]
-
-
 def main(folder: str, *chosen: str) -> int:
-    """Make the sheets, each theme and size in a process of its own, and print what does not fit."""
+    """Write each picture, and print what does not fit."""
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
     os.chdir(Path(__file__).parents[1])
-    with ProcessPoolExecutor(len(THEMES) * len(SIZES), mp_context=get_context("spawn")) as pool:
-        made = [pool.submit(sheets, str(target), chosen, theme, size) for theme in THEMES for size in SIZES]
-        for one in made:
-            sys.stdout.write("".join(f"{line}\n" for line in one.result()))
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    qInstallMessageHandler(lambda kind, context, message: None)
+    application = QApplication(sys.argv[:1])
+    for theme, size, zoom in product(THEMES, SIZES, ZOOMS):
+        for name, image, found in pictures(theme, size, zoom, chosen):
+            title = f"{name}-{theme}-{size[0]}x{size[1]}-{zoom:.0%}"
+            image.save(str(target / f"{title}.png"))
+            sys.stdout.write("".join(f"{title}: {trouble}\n" for trouble in found))
+    application.processEvents()
     return 0
-
-
-def sheet(rows: list[tuple[tuple[str, QImage, list[str]], ...]]) -> QImage:
-    """Return pictures in rows, one column for each zoom."""
-    high = HIGH + LABEL + GAP
-    made = QImage(len(ZOOMS) * (WIDE + GAP), len(rows) * high, QImage.Format.Format_RGB32)
-    made.fill(QColor("#808080"))
-    painter = QPainter(made)
-    for down, row in enumerate(rows):
-        for along, (name, image, found) in enumerate(row):
-            left, top = along * (WIDE + GAP), down * high
-            if image.width() > WIDE or image.height() > HIGH:
-                image = image.scaled(
-                    WIDE, HIGH, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
-                )
-            painter.drawImage(QPoint(left, top), image)
-            place = QRect(left, top + HIGH, WIDE, LABEL)
-            painter.fillRect(place, QColor("#ffd0d0" if found else "#ffffff"))
-            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, f" {name} · {ZOOMS[along]:.0%}  {'; '.join(found)}")
-    painter.end()
-    return made
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Size of the program: `python -m tests.house [FOLDER]` prints the rooms, circles of imports and repeated class names.
+"""Size of the program: `python -m tests.house [FOLDER]` prints the rooms and repeated class names.
 
 `python -m tests.house --lower` writes the sizes of rooms that became smaller into the table of `tests/test_house.py`.
 """
@@ -9,12 +9,10 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TOPS = ("shardcore", "app", "tests")
-ROOTS = {"shardcore": "shardcore", "shardscope": "app/shardscope"}
 COLUMNS = ("files", "code", "statements", "docs")
 
 
@@ -67,43 +65,6 @@ def lower(root: Path) -> None:
     table.write_text(text, encoding="utf-8")
 
 
-def modules(root: Path) -> dict[str, Path]:
-    """All modules of both packages, by name."""
-    found: dict[str, Path] = {}
-    for package, folder in ROOTS.items():
-        for path in sorted((root / folder).rglob("*.py")):
-            parts = path.relative_to(root / folder).with_suffix("").parts
-            found[".".join((package, *parts)).removesuffix(".__init__")] = path
-    return found
-
-
-def imports(tree: ast.AST, known: Iterable[str]) -> Iterator[str]:
-    """The modules of both packages that a module imports, type-checking imports and those inside functions included."""
-    names = set(known)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                if inner in names or node.module in names:
-                    yield inner if inner in names else node.module
-
-
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The groups of modules that import each other, directly or through others."""
-    reach = {name: set(targets) for name, targets in graph.items()}
-    for middle in graph:
-        for targets in reach.values():
-            if middle in targets:
-                targets |= reach[middle]
-    groups: list[list[str]] = []
-    for name in graph:
-        if name in reach[name] and not any(name in group for group in groups):
-            groups.append(sorted(other for other in reach[name] if name in reach.get(other, ())))
-    return groups
-
-
 def main(root: Path) -> None:
     """Print the figures."""
     sizes = rooms(root)
@@ -111,11 +72,9 @@ def main(root: Path) -> None:
     print(f"{'room':<34}" + "".join(f"{name:>12}" for name in COLUMNS))
     for room, counts in sizes.items():
         print(f"{room:<34}" + "".join(f"{counts[name]:>12,}" for name in COLUMNS))
-    found = modules(root)
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in found.items()}
-    for group in circles({name: set(imports(tree, found)) - {name} for name, tree in trees.items()}):
-        print(f"circle of {len(group)}: {', '.join(group)}")
-    classes = Counter(node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    paths = (path for top in TOPS[:2] for path in (root / top).rglob("*.py"))
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     print("class names used twice:", ", ".join(sorted(n for n, k in classes.items() if k > 1 and n[0] != "_")))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from shardscope.views.structure.tree import StructureTree
 from tests.remote.servers import RangeServer
 
 WIDTH, HEIGHT, TALL = 1440, 840, 920
-MOST_SECONDS = 60
 LOOKUP, ASKED = 2, 4
 """Steps of the lesson: the one that looks the key up, and the one that is shown."""
 ROOT = Path(__file__).parents[1]
@@ -73,7 +71,6 @@ class Picture:
 def in_lesson(window: MainWindow) -> QWidget:
     """A step of a lesson that asks, over the drawing of the lookup."""
     panel = window.findChild(LessonPanel)
-    assert panel is not None
     chosen = next(one for one in lessons() if one.name == "swh-2-find-a-key")
     panel.player.start(chosen)
     for number in (LOOKUP, ASKED):
@@ -98,27 +95,14 @@ def in_sandbox(window: MainWindow) -> QWidget:
     settle(window)
     # How far the tree was scrolled depends on what was opened first, the bytes or their comparison.
     tree = window.findChild(StructureTree)
-    assert tree is not None
     tree.scrollTo(tree.currentIndex(), StructureTree.ScrollHint.PositionAtBottom)
     return window
-
-
-def recovering(window: MainWindow) -> QWidget:
-    """What can be taken out of a damaged file."""
-    sheet = window.sandbox_shell.salvaging.ask()
-    assert sheet is not None
-    settle(window)
-    return sheet
 
 
 def comparing_formats(window: MainWindow) -> QWidget:
     """The same objects in six formats."""
     sheet = window.comparing.show()
-
-    def measured() -> bool:
-        return not sheet.stale
-
-    until(window, measured)
+    until(window, lambda: not sheet.stale)
     return sheet
 
 
@@ -147,18 +131,15 @@ def with_notes(window: MainWindow) -> QWidget:
     return window
 
 
-def new_shard(window: MainWindow) -> QWidget:
-    """The plan of a shard of the sample's objects in another format."""
-    window.new_shards.convert.trigger()
-    settle(window)
-    return dialog(window, "packSheet")
+def asking(act: Callable[[MainWindow], object], name: str) -> Callable[[MainWindow], QWidget]:
+    """A dialog that an action opens."""
 
+    def asked(window: MainWindow) -> QWidget:
+        act(window)
+        settle(window)
+        return dialog(window, name)
 
-def extracting(window: MainWindow) -> QWidget:
-    """The dialog of extracting."""
-    window.objects.actions_.extract_all.trigger()
-    settle(window)
-    return dialog(window, "extractSheet")
+    return asked
 
 
 def remote(window: MainWindow) -> QWidget:
@@ -191,9 +172,11 @@ PICTURES = {
     "diff": Picture("des/archive/20260105_2A_0000.des", act=comparing_files),
     "notes": Picture(SWH, act=with_notes),
     "sandbox": Picture(SWH, act=in_sandbox),
-    "salvage": Picture("des/damaged/20260105_2A_0000.des", act=recovering),
-    "convert": Picture("des/contents.des", act=new_shard),
-    "extract": Picture("des/contents.des", act=extracting),
+    "salvage": Picture("des/damaged/20260105_2A_0000.des", act=lambda window: window.sandbox_shell.salvaging.ask()),
+    "convert": Picture("des/contents.des", act=asking(lambda window: window.new_shards.convert.trigger(), "packSheet")),
+    "extract": Picture(
+        "des/contents.des", act=asking(lambda window: window.objects.actions_.extract_all.trigger(), "extractSheet")
+    ),
     "activity": Picture(act=remote),
     "compare": Picture(act=comparing_formats),
     "lesson": Picture(act=in_lesson),
@@ -217,11 +200,6 @@ DRAWINGS = {
     "lanes": ("xorb/chunks.xorb", "1"),
 }
 """Sample and key of each drawing, light and dark."""
-
-
-def names() -> set[str]:
-    """Return the names of all files."""
-    return {f"{name}.webp" for name in PICTURES} | {f"{name}{dark}.svg" for name in DRAWINGS for dark in ("", "-dark")}
 
 
 def main(folder: str, *chosen: str) -> int:
@@ -268,16 +246,8 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
     if picture.uri:
         window.open(str(SAMPLES / picture.uri))
         settle(window)
-    asked = ScreenshotRequest(
-        Path(),
-        picture.uri,
-        select=picture.select,
-        trace=picture.trace,
-        step=picture.step,
-        verify=picture.verify,
-        show=picture.show,
-    )
-    arrange(window, asked)
+    names = ("select", "trace", "step", "verify", "show")
+    arrange(window, ScreenshotRequest(Path(), picture.uri, **{name: getattr(picture, name) for name in names}))
     settle(window)
     if picture.show.startswith("lecture"):
         keys = picture.show.partition(":")[2]
@@ -290,7 +260,6 @@ def shown(window: MainWindow, picture: Picture) -> QWidget:
 def dialog(window: MainWindow, name: str) -> QDialog:
     """Return an open dialog; the folder of the clone is left out of its paths."""
     found = window.findChild(QDialog, name)
-    assert found is not None
     for line in found.findChildren(QLineEdit):
         line.setText(line.text().removeprefix(f"{ROOT}/"))
     settle(window)
@@ -306,10 +275,7 @@ def small(image: QImage) -> bytes:
 
 def until(window: MainWindow, there: Callable[[], bool]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + MOST_SECONDS
     while not there():
-        if time.monotonic() > end:
-            raise SystemExit("the window does not come to rest")
         settle(window, 40)
 
 

@@ -17,8 +17,7 @@ import tempfile
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from shardcore import ShardError
 from shardcore.shards.registry import FORMATS
 from shardcore.teaching import resources
 from shardcore.testing import exercise
-from tests.bench.window_life import private
 from tests.window_user import WindowUser
 
 ACTIONS = 12
@@ -45,7 +43,6 @@ class Row:
 
     minute: int
     rounds: int
-    resident: float
     private: float
     traced: float
     threads: int
@@ -69,9 +66,10 @@ def children() -> int:
     return found
 
 
-def resident() -> float:
-    """Megabytes that are in memory, shared ones included."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+def private() -> float:
+    """Megabytes that this process alone holds."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def row(minute: int, rounds: int, wrong: int) -> Row:
@@ -79,7 +77,7 @@ def row(minute: int, rounds: int, wrong: int) -> Row:
     gc.collect()
     descriptors = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - and one for the list
     traced = tracemalloc.get_traced_memory()[0] / (1 << 20)
-    return Row(minute, rounds, resident(), private(), traced, threading.active_count(), descriptors, children(), wrong)
+    return Row(minute, rounds, private(), traced, threading.active_count(), descriptors, children(), wrong)
 
 
 def grown(rows: list[Row]) -> list[str]:
@@ -110,13 +108,6 @@ def use_library(path: Path, folder: Path, dice: random.Random) -> None:
             shardcore.diff(shard, other)
 
 
-@contextmanager
-def temporary() -> Iterator[Path]:
-    """A folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
 def soak(minutes: float, seed: int, every: float) -> int:
     """Use everything for so many minutes; prints a row each `every` seconds, and returns the exit code."""
     samples = [one.path for one in resources.samples()]
@@ -125,16 +116,15 @@ def soak(minutes: float, seed: int, every: float) -> int:
     rows: list[Row] = []
     rounds = 0
     tracemalloc.start()
-    with ExitStack() as stack:
-        folder = stack.enter_context(temporary())
-        user = WindowUser(folder, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        user = WindowUser(Path(folder), seed)
         early: tracemalloc.Snapshot | None = None
         print(HEAD, flush=True)
         while time.monotonic() - began < minutes * 60:
             rounds += 1
             path = dice.choice(samples)
-            with temporary() as scratch:
-                use_library(path, scratch, dice)
+            with tempfile.TemporaryDirectory() as scratch:
+                use_library(path, Path(scratch), dice)
             user.open(path)
             done = [user.act() for _ in range(ACTIONS)]
             if user.wrong:
@@ -157,15 +147,10 @@ def soak(minutes: float, seed: int, every: float) -> int:
     return int(bool(found))
 
 
-def main() -> int:
-    """Soaks for the time given."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=float, default=60.0, help="seconds between rows")
     options = parser.parse_args()
-    return soak(options.minutes, options.seed, options.every)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(soak(options.minutes, options.seed, options.every))

@@ -8,8 +8,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,29 +26,6 @@ SHOWN = (
     ("xorb/chunks.xorb", ""),
 )
 """Objects of each kind that a decoder of its own shows; without a key, the first."""
-
-LESSON = """# One question
-
-format: swh
-sample: swh/small.shard
-minutes: 1
-about: Answer it.
-
-## The header
-
-The selected bytes are the header.
-
-- show: header
-- ask: Where does it end?
-- answer number: {stop of header}
-- wrong: No.
-
-## A new file
-
-Five new objects.
-
-- fresh: 5
-"""
 
 SECONDS = 60.0
 
@@ -131,55 +106,30 @@ def test_objects_are_shown_and_files_written(
     assert bundle.run("shardcore", "info", "s3://bucket/key", "--endpoint-url", "http://127.0.0.1:9")[0] == 4
 
 
-@contextmanager
-def window(bundle: Bundle, environment: dict[str, str], *arguments: object) -> Iterator[Callable[..., None]]:
-    """The window of the bundle in a display; what is yielded presses keys until a title is seen."""
-    command = [bundle.folder / "shardscope", *map(str, arguments)]
+@pytest.mark.display("xdotool")
+def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> None:
+    """All samples are tabs of one window in a real display; each is seen by its title."""
 
     def xdotool(*words: str) -> str:
-        done = subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(["xdotool", *words], env=x_display, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
-    def press_until(title: str, *presses: tuple[str, ...]) -> None:
-        deadline = time.monotonic() + SECONDS
-        wanted = f"^{re.escape(title)}.*Shardscope$"
-        while not (found := xdotool("search", "--onlyvisible", "--name", wanted)):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, f"{title} is not shown, but {xdotool('getactivewindow')}"
-            if presses:
-                xdotool("search", "--sync", "--onlyvisible", "--name", "Shardscope$", "windowfocus", "--sync")
-            for one in presses:
-                xdotool(*one)
-        xdotool("windowfocus", "--sync", found.split()[0])
-
-    clean = bundle.environment | {"DISPLAY": environment["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
+    paths = [sample.path for sample in resources.samples()]
+    command = [bundle.folder / "shardscope", "--new-window", *paths]
+    clean = bundle.environment | {"DISPLAY": x_display["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
     with subprocess.Popen(command, env=clean, stderr=subprocess.PIPE, text=True) as process:
         try:
-            yield press_until
+            for path in reversed(paths):
+                deadline, title = time.monotonic() + SECONDS, f"^{re.escape(path.name)}.*Shardscope$"
+                while not xdotool("search", "--onlyvisible", "--name", title):
+                    assert process.poll() is None, process.communicate()
+                    assert time.monotonic() < deadline, f"{path.name} is not shown, but {xdotool('getactivewindow')}"
+                    xdotool("search", "--sync", "--onlyvisible", "--name", "Shardscope$", "windowfocus", "--sync")
+                    xdotool("key", "ctrl+shift+Tab")
         finally:
             process.terminate()
             _, errors = process.communicate(timeout=30)
     assert errors == ""
-
-
-@pytest.mark.display("xdotool")
-def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> None:
-    """All samples are tabs of one window; each is seen by its title."""
-    paths = [sample.path for sample in resources.samples()]
-    with window(bundle, x_display, "--new-window", *paths) as press_until:
-        for path in reversed(paths):
-            press_until(path.name, ("key", "ctrl+shift+Tab"))
-
-
-@pytest.mark.display("xdotool")
-def test_a_lesson_is_answered(bundle: Bundle, x_display: dict[str, str], tmp_path: Path) -> None:
-    """The answer is typed; only after the right one Return leads to the next step, which packs a file and opens it."""
-    lesson = tmp_path / "one-question.md"
-    lesson.write_text(LESSON, encoding="utf-8")
-    with window(bundle, x_display, "--lesson", lesson) as press_until:
-        press_until("small.shard")
-        answer = [("type", "--delay", "30", "88"), ("key", "Return"), ("key", "Return")]
-        press_until("fresh.shard", ("type", "--delay", "30", "7"), ("key", "Return"), ("key", "ctrl+a"), *answer)
 
 
 def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:

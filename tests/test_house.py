@@ -1,4 +1,4 @@
-"""The house plan: layers, lazy imports, the wheel, the pins, and what may stand in a file."""
+"""The house plan: layers, lazy imports, the wheel, the pins, the workflows, and what may stand in a file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import venv
 import zipfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -25,15 +27,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
     """The output of a program, standard error included; with `check`, a failure shows that output."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, check=False, cwd=cwd, env={**os.environ, **environment}, **output)
     assert done.returncode == 0 or not check, f"{command} answered {done.returncode}:\n{done.stdout}"
     return done.stdout
 
@@ -279,3 +274,30 @@ def test_no_machine_path_and_no_registry_in_any_file() -> None:
         for number, line in enumerate(text_of(path).splitlines(), 1):
             hits += [f"{path.relative_to(ROOT)}:{number}: {match[0]}" for match in pattern.finditer(line)]
     assert hits == []
+
+
+def workflow(name: str) -> dict[str, Any]:
+    """A workflow."""
+    found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
+    return found
+
+
+def test_the_matrix_has_each_supported_python() -> None:
+    """Three systems, and the versions that the package names, the lowest first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [found[1] for one in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", one))]
+    matrix = workflow("check.yml")["jobs"]["check"]["strategy"]["matrix"]
+    assert [one.partition("-")[0] for one in matrix["system"]] == ["ubuntu", "macos", "windows"]
+    assert [one for one in matrix["python"] if one in named] == named
+    assert f">={matrix['python'][0]}" == project["requires-python"]
+
+
+def test_workflows_run_targets_of_the_makefile() -> None:
+    """Each `make` of a workflow names targets that exist; nothing names a package registry."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        steps = [step for job in workflow(path.name)["jobs"].values() for step in job["steps"]]
+        for line in "\n".join(step.get("run", "") for step in steps).splitlines():
+            for command in re.findall(r"(?:^|&& |; )make ([^&;|]*)", line.strip()):
+                words = [word for word in command.split() if "=" not in word and not word.startswith("-")]
+                assert set(words) <= targets, (path.name, line)

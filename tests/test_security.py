@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shardcore
@@ -25,229 +25,116 @@ from shardcore.cli.program import run
 from shardcore.formats.des.zones import Zones
 from shardcore.sources.remote.certificates import VARIABLES
 from shardcore.sources.remote.s3 import signer_of, store_of
+from tests.bench.figures import sharding
 from tests.remote.servers import RangeServer, RedirectServer
 from tests.remote.tls import TlsServer, certificate
 from tests.shardcore.formats.des.made import Stored, shard
 from tests.shardcore.model.test_pasted import HOSTILE
+from tests.volumes import scale_of, write_info
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "security.md"
-HERE = "tests/test_security.py"
-PASTED = "tests/shardcore/model/test_pasted.py"
-KEPT = "tests/shardcore/writing/test_partial_file.py"
-JOURNAL = "tests/shardcore/writing/test_journal.py"
-TRUST = "tests/remote/test_trust.py"
-SECRETS = "tests/remote/test_secrets.py"
-TAKING = "tests/shardcore/cli/test_extract.py"
-INPUTS = "tests/shardcore/formats/neuroglancer/test_writer_inputs.py"
-LESSON = "tests/shardcore/teaching/lessons/test_lesson.py"
-SIDE_FILES = "tests/shardcore/sources/test_sources.py::test_side_files_are_opened_without_links_and_without_waiting"
-CONTAINERS = "tests/shardcore/containers"
-ISOLATED = "tests/shardcore/codecs/test_isolated.py"
-SOURCES = "tests/shardcore/sources/test_sources.py"
-NOTES = "tests/shardcore/operations/test_notes.py"
-OPTIONS = "tests/shardcore/operations/extraction/test_options.py"
-DRAGGED = "tests/app/views/objects/test_drag_files.py"
-BOUNDS = "tests/hostile/test_bounds.py::test_every_command_stays_within_the_bounds"
-
-PROOF: dict[str, tuple[str, ...]] = {
-    "The program trusts you": (f"{TRUST}::test_you_agree", f"{TAKING}::test_get_into_what_is_no_file"),
-    "It trusts no file": (BOUNDS,),
+PROOF = {
+    "The program trusts you": "you_agree get_into_what_is_no_file",
+    "It trusts no file": "every_command_stays_within_the_bounds",
     "It trusts no folder": (
-        f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",
-        f"{TRUST}::test_no_command_connects_unasked",
-        f"{KEPT}::test_files_in_the_folder_say_nothing",
-        f"{INPUTS}::test_an_info_that_is_a_link_or_a_pipe",
+        "a_planted_journal_changes_nothing_and_is_not_recommended no_command_connects_unasked "
+        "files_in_the_folder_say_nothing an_info_that_is_a_link_or_a_pipe"
     ),
-    "It trusts no server": (
-        "tests/remote/test_listings.py::test_a_listing_that_is_none",
-        "tests/remote/test_listings.py::test_answers_to_other_requests",
-    ),
-    "It trusts no lesson": (
-        f"{LESSON}::test_a_fresh_file_names_no_place",
-        f"{LESSON}::test_a_sample_lies_beside_the_lesson",
-    ),
-    "It reads the environment": (f"{HERE}::test_the_environment_is_read_for_nothing_else",),
-    "Nothing is allocated": (
-        f"{CONTAINERS}/test_hostile_sizes.py::test_a_size_beyond_all_files_damages_its_part_alone",
-        BOUNDS,
-    ),
-    "Compressed bytes are expanded": (
-        f"{CONTAINERS}/test_reference.py::test_bombs_stop_at_their_limit",
-        f"{CONTAINERS}/test_reference.py::test_hostile_containers_are_bounded",
-    ),
-    "The decoder process is bounded": (
-        f"{ISOLATED}::test_a_task_that_is_cancelled_ends_with_its_process",
-        f"{ISOLATED}::test_memory_and_results_are_bounded",
-    ),
-    "No module, plugin": (f"{HERE}::test_no_module_of_the_current_folder_is_loaded",),
-    "Pipes, devices and folders": (
-        f"{SOURCES}::test_pipes_and_folders_are_refused",
-        f"{SOURCES}::test_files_without_a_size_are_refused",
-    ),
+    "It trusts no server": "a_listing_that_is_none answers_to_other_requests",
+    "It trusts no lesson": "a_fresh_file_names_no_place a_sample_lies_beside_the_lesson",
+    "It reads the environment": "the_environment_is_read_for_nothing_else",
+    "Nothing is allocated": "a_size_beyond_all_files_damages_its_part_alone every_command_stays_within_the_bounds",
+    "Compressed bytes are expanded": "bombs_stop_at_their_limit hostile_containers_are_bounded",
+    "The decoder process is bounded": "a_task_that_is_cancelled_ends_with_its_process memory_and_results_are_bounded",
+    "No module, plugin": "no_module_of_the_current_folder_is_loaded",
+    "Pipes, devices and folders": "pipes_and_folders_are_refused files_without_a_size_are_refused",
     "The settings of the window": (
-        "tests/app/startup/test_settings.py::test_an_invalid_file_is_renamed_and_reported",
-        "tests/app/startup/test_settings.py::test_values_of_another_kind_are_those_of_the_first_start",
+        "an_invalid_file_is_renamed_and_reported values_of_another_kind_are_those_of_the_first_start"
     ),
-    "On Linux this also holds": (f"{OPTIONS}::test_a_folder_that_becomes_a_link_meanwhile_is_not_followed",),
+    "On Linux this also holds": "a_folder_that_becomes_a_link_meanwhile_is_not_followed",
     "A notes file is bounded": (
-        f"{NOTES}::test_limits",
-        f"{NOTES}::test_a_link_in_place_of_the_notes_is_not_followed",
-        f"{NOTES}::test_a_damaged_notes_file_is_an_error_and_stays",
+        "notes.limits a_link_in_place_of_the_notes_is_not_followed a_damaged_notes_file_is_an_error_and_stays"
     ),
-    "Keys and archive members": (
-        f"{HERE}::test_no_key_leads_out_of_the_folder",
-        f"{OPTIONS}::test_every_path_is_safe",
-    ),
-    "A file with several names": (f"{JOURNAL}::test_a_file_with_several_names_is_edited_only_when_asked",),
-    "A temporary file is readable": (
-        f"{HERE}::test_temporary_files_are_private",
-        f"{DRAGGED}::test_folders_are_private",
-        f"{DRAGGED}::test_removed_with_the_process",
-    ),
+    "Keys and archive members": "no_key_leads_out_of_the_folder every_path_is_safe",
+    "A file with several names": "a_file_with_several_names_is_edited_only_when_asked",
+    "A temporary file is readable": "temporary_files_are_private folders_are_private removed_with_the_process",
     "No preview, page, note": (
-        f"{HERE}::test_no_view_loads_resources",
-        "tests/app/learning/lessons/test_lesson_files.py::test_pictures_and_notes_load_nothing",
-        "tests/shardcore/teaching/lessons/test_page.py::test_nothing_of_a_text_becomes_part_of_the_page",
+        "no_view_loads_resources pictures_and_notes_load_nothing nothing_of_a_text_becomes_part_of_the_page"
     ),
-    "A drop opens files": ("tests/app/shell/test_drop_places.py::test_other_drags_show_nothing",),
-    "Certificates are verified": (
-        "tests/remote/test_certificates.py::test_each_variable_serves_both_transports",
-        f"{HERE}::test_nothing_turns_verification_off",
-    ),
-    "The program does not check for updates": (
-        f"{HERE}::test_only_sources_connect",
-        f"{HERE}::test_local_files_cause_no_connection",
-    ),
-    "Tickets for workers": (
-        "tests/remote/test_cluster.py::test_keys_stay_here",
-        "tests/remote/test_cluster.py::test_keys_are_sent_where_the_line_is_encrypted",
-    ),
+    "A drop opens files": "other_drags_show_nothing",
+    "Certificates are verified": "each_variable_serves_both_transports nothing_turns_verification_off",
+    "The program does not check for updates": "only_sources_connect local_files_cause_no_connection",
+    "Tickets for workers": "keys_stay_here keys_are_sent_where_the_line_is_encrypted",
     "No content of a file is executed": (
-        f"{HERE}::test_yaml_gives_plain_values",
-        "tests/shardcore/formats/bloscpack/test_writer.py::test_arrays_that_are_none_are_named",
-        f"{INPUTS}::test_what_is_no_volume_is_refused",
+        "yaml_gives_plain_values arrays_that_are_none_are_named what_is_no_volume_is_refused"
     ),
-    "A file of at most 10 MB": (BOUNDS, "tests/hostile/test_clicks.py::test_every_click_stays_within_the_bounds"),
-    "XML of a store": ("tests/remote/test_listings.py::test_a_listing_that_is_none",),
+    "A file of at most 10 MB": "every_command_stays_within_the_bounds every_click_stays_within_the_bounds",
+    "XML of a store": "a_listing_that_is_none",
     "Chunks that could crash": (
-        "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
-        "tests/shardcore/codecs/test_isolated.py::test_a_dead_process_is_an_error_and_replaced",
-        "tests/app/learning/lessons/test_lesson_files.py::test_pictures_are_decoded_in_a_process_of_their_own",
+        "damaged_chunks_never_kill_the_process a_dead_process_is_an_error_and_replaced "
+        "pictures_are_decoded_in_a_process_of_their_own"
     ),
     "A name inside a file": (
-        "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",
-        "tests/shardcore/formats/neuroglancer/test_folder.py::test_names_in_an_info_do_not_lead_outside",
-        f"{HERE}::test_addresses_inside_files_open_nothing",
-        f"{TRUST}::test_a_zone_elsewhere_is_asked_about",
-        f"{TRUST}::test_no_command_connects_unasked",
+        "names_that_leave_the_folder_are_refused names_in_an_info_do_not_lead_outside "
+        "addresses_inside_files_open_nothing a_zone_elsewhere_is_asked_about no_command_connects_unasked"
     ),
-    "A key with `..`": (
-        "tests/shardcore/formats/neuroglancer/test_field_cases.py::test_a_key_beside_the_info_is_opened_with_consent",
-        "tests/app/shell/test_trust.py::test_the_window_asks_before_a_folder_beside_the_info",
-    ),
-    "Links in a folder": (
-        "tests/shardcore/sources/test_sources.py::test_links_below_a_folder_are_not_followed",
-        "tests/shardcore/formats/neuroglancer/test_folder.py::test_links_are_not_followed",
-        "tests/shardcore/formats/des/test_content.py::test_links_are_not_followed",
-    ),
+    "A key with `..`": "a_key_beside_the_info_is_opened_with_consent the_window_asks_before_a_folder_beside_the_info",
+    "Links in a folder": "links_below_a_folder_are_not_followed folder.links_are_not_followed",
     "Opening a side file": (
-        SIDE_FILES,
-        "tests/shardcore/cli/test_program.py::test_side_files_that_you_name_never_block",
-        f"{INPUTS}::test_an_info_that_is_a_link_or_a_pipe",
+        "side_files_are_opened_without_links_and_without_waiting side_files_that_you_name_never_block "
+        "an_info_that_is_a_link_or_a_pipe"
     ),
-    "No format is recognised": (f"{HERE}::test_local_files_cause_no_connection",),
-    "Extracted objects": (
-        "tests/shardcore/operations/extraction/test_extract.py::test_every_key_has_a_safe_name_of_its_own",
-        "tests/shardcore/operations/extraction/test_options.py::test_every_path_is_safe",
-    ),
+    "No format is recognised": "local_files_cause_no_connection",
+    "Extracted objects": "every_key_has_a_safe_name_of_its_own every_path_is_safe",
     "Links are never written through": (
-        "tests/hostile/test_changing.py::test_planted_links_are_not_followed",
-        "tests/shardcore/operations/extraction/test_options.py::test_folders_and_links_are_never_replaced_or_followed",
-        f"{TAKING}::test_get_over_a_link",
+        "planted_links_are_not_followed folders_and_links_are_never_replaced_or_followed get_over_a_link"
     ),
-    "Nothing is renamed over": (
-        f"{TAKING}::test_get_into_what_is_no_file",
-        f"{TAKING}::test_no_command_renames_over_a_device",
-    ),
+    "Nothing is renamed over": "get_into_what_is_no_file no_command_renames_over_a_device",
     "Temporary names are random": (
-        f"{KEPT}::test_names_are_not_known_before",
-        f"{KEPT}::test_what_was_changed_is_not_trusted",
-        f"{KEPT}::test_files_in_the_folder_say_nothing",
+        "names_are_not_known_before what_was_changed_is_not_trusted files_in_the_folder_say_nothing"
     ),
     "An undo journal is only used": (
-        f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",
-        f"{JOURNAL}::test_a_copied_pair_is_undone_only_when_it_is_trusted",
-        f"{JOURNAL}::test_a_journal_of_another_user_is_not_used",
+        "a_planted_journal_changes_nothing_and_is_not_recommended a_copied_pair_is_undone_only_when_it_is_trusted "
+        "a_journal_of_another_user_is_not_used"
     ),
-    "`undo` is not recommended": (f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",),
+    "`undo` is not recommended": "a_planted_journal_changes_nothing_and_is_not_recommended",
     "Journals, locks and audit logs": (
-        f"{JOURNAL}::test_what_is_no_journal_blocks_no_command",
-        f"{JOURNAL}::test_journals_have_the_mode_of_the_file",
-        f"{JOURNAL}::test_the_audit_log_has_a_line_for_each_deletion",
-        "tests/shardcore/writing/test_lock.py::test_what_cannot_be_opened",
+        "what_is_no_journal_blocks_no_command journals_have_the_mode_of_the_file "
+        "the_audit_log_has_a_line_for_each_deletion what_cannot_be_opened"
     ),
-    "Packing reads": (f"{INPUTS}::test_no_link_and_no_name_leads_out_of_the_folder",),
+    "Packing reads": "no_link_and_no_name_leads_out_of_the_folder",
     "A lesson reads and writes": (
-        f"{LESSON}::test_a_fresh_file_names_no_place",
-        f"{LESSON}::test_every_option_with_a_text_says_whether_it_names_a_file",
-        f"{LESSON}::test_a_sample_lies_beside_the_lesson",
+        "a_fresh_file_names_no_place every_option_with_a_text_says_whether_it_names_a_file "
+        "a_sample_lies_beside_the_lesson"
     ),
-    "No control character": (
-        f"{HERE}::test_nothing_that_acts_reaches_the_terminal",
-        "tests/shardcore/cli/test_program.py::test_text_never_moves_the_cursor",
-    ),
-    "None reaches the window": (
-        "tests/app/shell/test_strange_texts.py::test_nothing_out_of_a_file_acts",
-        "tests/app/test_plain_texts.py::test_labels_do_not_guess",
-    ),
+    "No control character": "nothing_that_acts_reaches_the_terminal text_never_moves_the_cursor",
+    "None reaches the window": "nothing_out_of_a_file_acts labels_do_not_guess",
     "A line that is copied": (
-        f"{PASTED}::test_a_shell_reads_back_every_word",
-        f"{PASTED}::test_the_line_of_a_card_gets_the_object",
-        f"{PASTED}::test_a_name_that_begins_with_a_dash_is_no_option",
+        "a_shell_reads_back_every_word the_line_of_a_card_gets_the_object a_name_that_begins_with_a_dash_is_no_option"
     ),
-    "A key with such characters": (f"{PASTED}::test_the_line_of_a_card_gets_the_object",),
-    "Copied text has none": (
-        "tests/app/test_plain_texts.py::test_text_reaches_the_clipboard_through_one_place",
-        "tests/app/test_plain_texts.py::test_copied_text_does_not_act",
-    ),
-    "Markdown that is copied": (f"{PASTED}::test_nothing_that_is_copied_acts",),
+    "A key with such characters": "the_line_of_a_card_gets_the_object",
+    "Copied text has none": "text_reaches_the_clipboard_through_one_place copied_text_does_not_act",
+    "Markdown that is copied": "nothing_that_is_copied_acts",
     "No request goes to a store": (
-        f"{TRUST}::test_no_command_connects_unasked",
-        f"{TRUST}::test_one_store_agreed_to_is_not_another",
-        "tests/app/shell/test_trust.py::test_the_window_asks_before_it_connects",
+        "no_command_connects_unasked one_store_agreed_to_is_not_another the_window_asks_before_it_connects"
     ),
-    "The question names": (
-        f"{TRUST}::test_the_refusal_names_store_and_way",
-        f"{TRUST}::test_the_terminal_is_asked",
-        "tests/app/shell/test_trust.py::test_the_window_asks_before_it_connects",
-    ),
-    "A file on another machine": (
-        "tests/shardcore/sources/remote/test_sources.py::test_a_changed_object_is_told_and_never_mixed",
-    ),
+    "The question names": "the_refusal_names_store_and_way the_terminal_is_asked the_window_asks_before_it_connects",
+    "A file on another machine": "a_changed_object_is_told_and_never_mixed",
     "Your logins, tokens": (
-        f"{SECRETS}::test_a_login_goes_to_its_own_server_only",
-        "tests/remote/test_logins.py::test_headers_of_a_server_go_to_it_alone",
-        f"{HERE}::test_no_redirect_leaves_encryption",
+        "a_login_goes_to_its_own_server_only headers_of_a_server_go_to_it_alone no_redirect_leaves_encryption"
     ),
     "No message, title": (
-        f"{SECRETS}::test_a_signed_address_is_read_and_never_shown",
-        f"{SECRETS}::test_no_command_shows_a_secret",
-        f"{SECRETS}::test_keys_are_in_no_text_of_the_options_or_of_errors",
-        "tests/app/session/test_open_request.py::test_lines_of_cards_have_no_secrets",
+        "a_signed_address_is_read_and_never_shown no_command_shows_a_secret "
+        "keys_are_in_no_text_of_the_options_or_of_errors lines_of_cards_have_no_secrets"
     ),
-    "Restored tabs, and": (
-        "tests/app/shell/test_tabs.py::test_no_secret_is_written_down",
-        "tests/app/startup/test_single.py::test_no_credential_is_sent_or_taken",
-    ),
+    "Restored tabs, and": "no_secret_is_written_down no_credential_is_sent_or_taken",
     "Only you can write to the socket": (
-        "tests/app/startup/test_single.py::test_only_the_user_may_write_to_the_socket",
-        "tests/app/startup/test_single.py::test_what_is_no_file_is_refused",
-        "tests/app/startup/test_single.py::test_nonsense_is_ended_without_an_answer",
+        "only_the_user_may_write_to_the_socket what_is_no_file_is_refused nonsense_is_ended_without_an_answer"
     ),
-    "Keys are never stored": ("tests/app/shell/test_open_address.py::test_no_secret_is_kept",),
+    "Keys are never stored": "no_secret_is_kept",
 }
-"""The sentences, by their first words, and the tests behind them."""
+"""The first words of sentences, and the names of the tests behind them, with the module where others have that name."""
 
 
 def sentences() -> list[str]:
@@ -256,12 +143,17 @@ def sentences() -> list[str]:
 
 
 @cache
-def defined_in(path: Path) -> dict[str, bool]:
-    """The tests in a module, and whether each runs on any machine."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def everywhere() -> dict[str, bool]:
+    """All tests, also with their module before them, and whether they run on any machine."""
+    found: dict[str, bool] = {}
     some = re.compile(r"mark\.(skip|skipif|xfail|interop|display)\b")
-    found = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    return {node.name: not any(some.search(ast.unparse(mark)) for mark in node.decorator_list) for node in found}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                runs = not any(some.search(ast.unparse(mark)) for mark in node.decorator_list)
+                module, name = path.stem.removeprefix("test_"), node.name.removeprefix("test_")
+                found |= {name: runs, f"{module}.{name}": runs}
+    return found
 
 
 def test_every_sentence_has_a_test() -> None:
@@ -277,12 +169,7 @@ def test_every_sentence_has_a_test() -> None:
 @pytest.mark.parametrize("begin", PROOF)
 def test_the_tests_are_there(begin: str) -> None:
     """What is named is a test, and one at least of each sentence always runs."""
-    runs = []
-    for named in PROOF[begin]:
-        path, _, name = named.partition("::")
-        assert name in defined_in(ROOT / path), named
-        assert name.startswith("test_")
-        runs.append(defined_in(ROOT / path)[name])
+    runs = [everywhere()[name] for name in PROOF[begin].split()]
     assert any(runs)
 
 
@@ -337,34 +224,9 @@ def test_addresses_inside_files_open_nothing(tmp_path: Path, capsys: pytest.Capt
     """Where an info, a uid or a hash names an address, nothing is requested from it."""
     with RangeServer() as server:
         for address in (f"{server.url}/x", "s3://bucket/x", "//evil/x", "file:///etc/passwd"):
-            info = {
-                "@type": "neuroglancer_multiscale_volume",
-                "type": "image",
-                "data_type": "uint8",
-                "num_channels": 1,
-                "mesh": address,
-                "skeletons": address,
-                "scales": [
-                    {
-                        "key": address,
-                        "size": [8, 8, 8],
-                        "voxel_offset": [0, 0, 0],
-                        "chunk_sizes": [[8, 8, 8]],
-                        "resolution": [1, 1, 1],
-                        "encoding": "raw",
-                        "sharding": {
-                            "@type": "neuroglancer_uint64_sharded_v1",
-                            "preshift_bits": 0,
-                            "hash": "identity",
-                            "minishard_bits": 0,
-                            "shard_bits": 0,
-                        },
-                    }
-                ],
-            }
             folder = tmp_path / re.sub(r"\W", "_", address)
-            folder.mkdir()
-            (folder / "info").write_text(json.dumps(info))
+            scale = scale_of(np.zeros((8, 8, 8)), (8, 8, 8), address, sharding("identity", 0, 0))
+            write_info(folder, "uint8", scale, mesh=address, skeletons=address)
             (folder / "a.des").write_bytes(shard([Stored(address.encode(), b"x", "none", {"url": address})]))
             for uri in (folder, folder / "info", folder / "a.des"):
                 for command in (["info"], ["ls"], ["verify"], ["get", "0"], ["trace", address], ["extract", "out"]):

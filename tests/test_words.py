@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,48 +24,12 @@ ALLOWED = (
 """Phrases in which a word of the left side may stand: quotations of specifications."""
 
 
-def _pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """Any of some words, whole, in small or capital letters."""
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One row of the table: words that are not shown, and under which paths."""
-
-    words: tuple[str, ...]
-    places: tuple[str, ...]
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Any of its words."""
-        return _pattern(self.words)
-
-    def holds(self, path: str) -> bool:
-        """Whether the rule is about the texts of a file, named from the root of the repository."""
-        return any(path.startswith(place) for place in self.places)
-
-    def hits(self, text: str) -> list[str]:
-        """Which of its words stand in a text."""
-        if not self.pattern.search(text):
-            return []
-        return [word for word in self.words if _pattern([word]).search(text)]
-
-
-@dataclass(frozen=True)
-class Text:
-    """A sentence that somebody is shown, and where it stands."""
-
-    path: str
-    line: int
-    text: str
-
-
-def rules(page: str) -> list[Rule]:
-    """The rows of the table."""
+def rules(page: str) -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
+    """The rows of the table: words that are not shown, and the beginnings of the paths where they are not."""
     table = page.partition("<!-- words -->")[2].partition("<!-- end of words -->")[0]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.strip().splitlines()[2:]]
-    return [Rule(tuple(left.split(", ")), tuple(_places(where))) for left, _, where in rows]
+    found = [("|".join(map(re.escape, left.split(", "))), tuple(_places(where))) for left, _, where in rows]
+    return [(re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE), places) for words, places in found]
 
 
 def _places(where: str) -> Iterator[str]:
@@ -111,23 +74,20 @@ def paragraphs(page: str) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def texts() -> tuple[Text, ...]:
-    """Everything that somebody is shown."""
-    return tuple(_texts())
-
-
-def _texts() -> Iterator[Text]:
+def texts() -> tuple[tuple[str, int, str], ...]:
+    """Everything that somebody is shown, with path and line."""
+    found: list[tuple[str, int, str]] = []
     for folder in ("shardcore", "app"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            yield from (Text(name, line, text) for line, text in literals(path.read_text()))
+            found += [(name, line, text) for line, text in literals(path.read_text())]
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        name = path.relative_to(ROOT).as_posix()
         page = path.read_text()
         if path == LIST:
             table = re.compile(r"<!-- words -->.*?<!-- end of words -->", re.DOTALL)
             page = table.sub(lambda found: "\n" * found[0].count("\n"), page)
-        yield from (Text(name, line, text) for line, text in paragraphs(page))
+        found += [(path.relative_to(ROOT).as_posix(), line, text) for line, text in paragraphs(page)]
+    return tuple(found)
 
 
 _QUOTED = re.compile("|".join(["`[^`]*`", *map(re.escape, ALLOWED)]), re.IGNORECASE)
@@ -146,12 +106,11 @@ def test_no_word_of_the_left_side_is_shown() -> None:
     table = rules(LIST.read_text())
     assert len(table) >= 20
     hits = [
-        f"{text.path}:{text.line}: {word!r} in {text.text!r}"
-        for text in texts()
-        for shown in [cleaned(text.text)]
-        for rule in table
-        if rule.holds(text.path)
-        for word in rule.hits(shown)
+        f"{path}:{line}: {pattern.findall(shown)} in {text!r}"
+        for path, line, text in texts()
+        for shown in [cleaned(text)]
+        for pattern, places in table
+        if path.startswith(places) and pattern.search(shown)
     ]
     assert hits == []
 
@@ -173,8 +132,8 @@ PLAIN = ("shardcore/", "app/", "docs/guide/", "docs/formats/", *(f"docs/{name}.m
 @pytest.mark.thorough
 @pytest.mark.xdist_group("words")
 def test_no_literal_english() -> None:
-    told = [text for text in texts() if text.path.startswith(PLAIN)]
+    told = [one for one in texts() if one[0].startswith(PLAIN)]
     for folder in ("lessons", "missions"):
         for path in sorted((ROOT / "resources" / folder).glob("*.md")):
-            told += [Text(path.name, line, text) for line, text in paragraphs(path.read_text())]
-    assert [f"{one.path}:{one.line}: {one.text}" for one in told if LITERAL.search(cleaned(one.text))] == []
+            told += [(path.name, line, text) for line, text in paragraphs(path.read_text())]
+    assert [one for one in told if LITERAL.search(cleaned(one[2]))] == []

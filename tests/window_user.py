@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEventLoop, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from shardcore import Depth, Node, Shard, ShardError, Span
@@ -19,6 +20,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import THEMES, Settings
+from shardscope.views.hex.grid import HexPart
 
 STALL_SECONDS = 60.0
 """After this time of the processor without rest a window stalls."""
@@ -212,6 +214,16 @@ class WindowUser:
         if not self.sandbox.on:
             self.session.reload()
 
+    def type_byte(self, value: int) -> None:
+        """Type a byte at the first selected one, in the sandbox."""
+        view, place = self.window.hex.view, self.sandbox.place
+        if place is None:
+            return
+        view.state.move_caret(place.start, part=HexPart.HEX)
+        QTest.keyClicks(view, f"{value:02x}")
+        while self.sandbox.pending:
+            self.rest()
+
     def break_bytes(self) -> None:
         """Change bytes in the sandbox, undo and redo, save a copy, and leave it."""
         sandbox = self.sandbox
@@ -224,7 +236,7 @@ class WindowUser:
         for _ in range(self.dice.randrange(1, 4)):
             self.select_byte()
             self.rest()
-            self.dice.choice((lambda: sandbox.flip(self.dice.randrange(8)), lambda: sandbox.overwrite(b"\xff")))()
+            self.dice.choice((lambda: sandbox.flip(self.dice.randrange(8)), lambda: self.type_byte(0xFF)))()
             self.rest()
         sandbox.undo()
         self.rest()

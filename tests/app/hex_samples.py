@@ -136,6 +136,5 @@ class _Watched(Source):
 
 def section(session: Session, role: SectionRole) -> Span:
     """The span of the first section of a role."""
-    assert session.shard is not None
     found = next(s for s in session.shard.sections if s.role is role)
     return Span("", found.start, found.stop)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.model.node import Children
 from shardcore.teaching import resources
 from shardcore.testing import rounds, sampled
-from shardscope.session.jobs import Job
-from shardscope.session.open_request import OpenRequest
-from shardscope.session.session import OpenFailure
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
@@ -33,7 +28,7 @@ PATTERNS = {
     "bloscpack": ("*.blp", "made/*.blp", "hostile/*", "bcolz/*", "bcolz/prices/close"),
     "swh": ("*.shard", "../swh"),
 }
-BARE = {"bare_shard"}
+NONE = {"bare_shard", "__pycache__"}
 """Folders that are no data sets."""
 
 QUICK = 1
@@ -49,40 +44,12 @@ def samples() -> list[str]:
     found = []
     for folder, patterns in PATTERNS.items():
         for pattern in patterns:
-            paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in BARE]
-            names = [str(path.relative_to(DATA)) for path in paths if not _other(path)]
+            paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in NONE]
+            names = [str(path.relative_to(DATA)) for path in paths if path.suffix not in (".md", ".json", ".py")]
             found += sampled(names, QUICK)
     bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in resources.samples()]
     found += sampled([f"../../{name}" for name in bundled], QUICK)
     return sampled(list(dict.fromkeys(found)), rounds(FULL_IN_ALL, QUICK_IN_ALL), full=False)
-
-
-def _other(path: Path) -> bool:
-    return path.suffix in (".md", ".json", ".py") or path.name == "__pycache__"
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(tmp_path_factory.mktemp("settings") / "settings.json")
-
-
-class Watch:
-    def __init__(self, window: MainWindow) -> None:
-        self.wrong: list[str] = []
-        self.failures: list[OpenFailure] = []
-        self.window = window
-        window.jobs.trouble.connect(self._trouble)
-        window.session.failed.connect(self.failures.append)
-
-    def _trouble(self, job: Job) -> None:
-        self.wrong.append(f"job {job.key}: {job.error!r}")
-
-    def heard(self, kind: QtMsgType, context: object, message: str) -> None:
-        if not message.startswith("This plugin does not support"):
-            self.wrong.append(message)
-
-    def raised(self, kind: type[BaseException], error: BaseException, trace: object) -> None:
-        self.wrong.append(repr(error))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -92,35 +59,22 @@ def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> 
 
 
 @pytest.fixture(scope="module")
-def watch(qapp: object, settings: Settings) -> Iterator[Watch]:
-    window = MainWindow(settings)
-    window.resize(1000, 640)
-    window.show()
-    made = Watch(window)
-    handler = qInstallMessageHandler(made.heard)
+def one(qapp: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.json"))
+    made.resize(1000, 640)
+    made.show()
     yield made
-    window.close()
-    qInstallMessageHandler(handler)
-    assert window.jobs.open_jobs == ()
-    assert made.wrong == []
+    made.close()
+    assert made.jobs.open_jobs == ()
 
 
 @pytest.fixture
-def window(watch: Watch, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[MainWindow]:
-    monkeypatch.setattr(sys, "excepthook", watch.raised)
-    watch.wrong.clear()
-    watch.failures.clear()
-    yield watch.window
-    assert watch.wrong == []
-
-
-def opened(window: MainWindow, qtbot: QtBot, request: str | OpenRequest) -> Shard:
-    with qtbot.waitSignal(window.session.opened):
-        window.session.open(request)
-    settle(window, REST)
-    shard = window.session.shard
-    assert shard is not None
-    return shard
+def window(one: MainWindow) -> Iterator[MainWindow]:
+    wrong: list[str] = []
+    heard = one.jobs.trouble.connect(lambda job: wrong.append(f"job {job.key}: {job.error!r}"))
+    yield one
+    one.jobs.trouble.disconnect(heard)
+    assert wrong == []
 
 
 def places(shard: Shard) -> list[Span]:
@@ -142,9 +96,11 @@ def nodes(root: Node, levels: int) -> list[Node]:
 
 
 @pytest.mark.parametrize("sample", samples())
-def test_every_sample_in_the_window(window: MainWindow, watch: Watch, qtbot: QtBot, sample: str) -> None:
-    shard = opened(window, qtbot, str(DATA / sample))
-    assert not watch.failures
+def test_every_sample_in_the_window(window: MainWindow, qtbot: QtBot, sample: str) -> None:
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(str(DATA / sample))
+    settle(window, REST)
+    shard = window.session.shard
     if shard.source is not None:
         assert window.hex.view.state.layout.size == shard.source.size
     for place in places(shard):
@@ -173,14 +129,10 @@ def show_decoded(window: MainWindow, qtbot: QtBot, shard: Shard) -> None:
     if not named or span is None:
         return
     said: list[str] = []
-
-    def say(text: str, _: object) -> None:
-        said.append(text)
-
-    window.session.troubled.connect(say)
+    heard = window.session.troubled.connect(lambda text, _: said.append(text))
     window.session.select_span(Span(named[0], 0, 0))
     qtbot.waitUntil(lambda: window.hex.view.state.name == named[0] or bool(said))
-    window.session.troubled.disconnect(say)
+    window.session.troubled.disconnect(heard)
     if window.hex.view.state.name == named[0]:
         assert stored_span(named[0]) is not None
         assert window.hex.tabs.count() >= 2

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-import shardcore
 from shardcore import RemoteOptions
 from shardcore.teaching import resources
 from shardcore.testing import sampled
@@ -21,20 +20,8 @@ from shardscope.__main__ import main, parser, remote_options_of
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     clean = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.run(
-        [sys.executable, "-m", "shardscope", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=clean | environment,
-        check=False,
-    )
-
-
-def test_version() -> None:
-    """`--version` needs no display."""
-    done = command("--version")
-    assert (done.returncode, done.stdout.strip()) == (0, f"shardscope {shardcore.__version__}")
+    words = [sys.executable, "-m", "shardscope", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, env=clean | environment, check=False)
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="a window can always be shown there")
@@ -51,8 +38,7 @@ def test_no_display() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("theme", "scale", "size"),
-    sampled([("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 1),
+    ("theme", "scale", "size"), sampled([("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 1)
 )
 def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: tuple[int, int]) -> None:
     """A picture of the window on a sample: its size is what was asked for, times the scale, and it is not empty."""
@@ -132,7 +118,6 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True) as run:
         try:
-            assert run.stdout is not None
             assert run.stdout.readline() == "up\n"
             run.send_signal(number)
             output, errors = run.communicate(timeout=60)

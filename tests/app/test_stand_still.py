@@ -23,6 +23,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
 from tests.app.gui_thread import subclasses
+from tests.bench.figures import sharding
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 MOST_SECONDS = 30
@@ -58,21 +59,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 
 @pytest.fixture(scope="module")
 def many_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sharding = {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "hash": "murmurhash3_x86_128",
-        "preshift_bits": 0,
-        "minishard_bits": 3,
-        "shard_bits": 2,
-        "minishard_index_encoding": "gzip",
-        "data_encoding": "raw",
-    }
-    rng = random.Random(7)
+    rng, spec = random.Random(7), sharding("murmurhash3_x86_128", 3, 2)
     folder = tmp_path_factory.mktemp("many")
     rows = random_rows(rng.sample(range(2**40), 20_000), rng)
-    for name, content in build(ShardingSpec.parse(sharding), rows).items():
+    for name, content in build(ShardingSpec.parse(spec), rows).items():
         (folder / name).write_bytes(content)
-    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": sharding}))
+    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
     return folder
 
 
@@ -101,7 +93,6 @@ def test_held_reads_do_not_stop_the_window(
 
     held(lambda: window.open(str(path)))
     shard = session.shard
-    assert shard is not None
     name, size = (shard.members[-1].name, shard.members[-1].size) if isinstance(shard, DataSet) else ("", 0)
     size = size or window.hex.state.layout.size
     key = next((key for key in shard.objects.keys[:50] if key), "0")

@@ -95,10 +95,6 @@ class WindowMachine(RuleBasedStateMachine):
     def may_begin(self) -> bool:
         return self.has_file() and not self.tab.sandbox
 
-    def _choices(self, number: int) -> WindowUser:
-        self.user.dice = random.Random(number)
-        return self.user
-
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
         possible = [action for action, weight, when in ACTIONS if when(self) for _ in range(weight)]
@@ -123,9 +119,8 @@ class WindowMachine(RuleBasedStateMachine):
 
     def close(self, draw: Draw[Any]) -> None:
         wait = draw(st.booleans())
-        number = draw(NUMBERS)
         if not wait:
-            self._choices(number).verify()
+            self.user.session.verify(Depth.CONTENT)
         del self.tabs[self.user.session.document]
         self.user.sandbox.drop()
         self.user.session.close()
@@ -137,30 +132,10 @@ class WindowMachine(RuleBasedStateMachine):
         self.user.rest()
 
     def force_format(self, draw: Draw[Any]) -> None:
-        assert self.user.shard is not None
         self.user.session.open(OpenRequest(str(self.tab.path), self.user.shard.format))
         self.user.rest()
 
     # --- looking ---
-
-    def select(self, draw: Draw[Any]) -> None:
-        number = draw(NUMBERS)
-        name = draw(st.sampled_from(("select_byte", "select_row", "select_node", "travel")))
-        getattr(self._choices(number), name)()
-        self.user.rest()
-
-    def look(self, draw: Draw[Any]) -> None:
-        number = draw(NUMBERS)
-        name = draw(st.sampled_from(("look_up", "search", "refer", "verify", "panel", "drawing", "unfold")))
-        getattr(self._choices(number), name)()
-        self.user.rest()
-
-    def hurry(self, draw: Draw[Any]) -> None:
-        number = draw(NUMBERS)
-        user = self._choices(number)
-        for name in user.dice.choices(("select_byte", "select_row", "select_node", "refer", "verify", "panel"), k=4):
-            getattr(user, name)()
-        user.rest()
 
     def cancel(self, draw: Draw[Any]) -> None:
         self.user.session.verify(Depth.CONTENT)
@@ -193,16 +168,16 @@ class WindowMachine(RuleBasedStateMachine):
         number = draw(NUMBERS)
         bits = draw(st.lists(st.integers(0, 7), min_size=1, max_size=3))
         flip = draw(st.booleans())
-        user, tab = self._choices(number), self.tab
+        user, tab = self.user, self.tab
+        user.dice = random.Random(number)
         for bit in bits:
             user.select_byte()
             user.rest()
             place = user.sandbox.place
-            assert place is not None
             if flip:
                 user.sandbox.flip(bit)
             else:
-                user.sandbox.overwrite(bytes([bit]))
+                user.type_byte(bit)
             user.rest()
             data = bytearray(tab.states[-1])
             data[place.start] = data[place.start] ^ 1 << bit if flip else bit
@@ -249,7 +224,6 @@ class WindowMachine(RuleBasedStateMachine):
         session = self.user.session
         assert set(session.documents) == set(self.tabs)
         if self.has_file():
-            assert session.shard is not None
             assert session.shard.source is not None
             source = session.shard.source
             assert b"".join(read_pieces(source, 0, source.size)) == self.tab.states[-1]
@@ -280,14 +254,25 @@ class WindowMachine(RuleBasedStateMachine):
             assert table.objects.row_of(table.currentIndex()) == chosen.row
 
 
+def doing(*names: str, times: int = 1) -> Callable[[WindowMachine, Draw[Any]], None]:
+    def act(machine: WindowMachine, draw: Draw[Any]) -> None:
+        machine.user.dice = random.Random(draw(NUMBERS))
+        for name in machine.user.dice.choices(names, k=times):
+            getattr(machine.user, name)()
+        machine.user.rest()
+
+    return act
+
+
+SELECTS = ("select_byte", "select_row", "select_node")
 ACTIONS: tuple[tuple[Callable[[WindowMachine, Draw[Any]], None], int, Callable[[WindowMachine], bool]], ...] = (
     (WindowMachine.begin_sandbox, 4, WindowMachine.may_begin),
     (WindowMachine.edit, 3, WindowMachine.in_sandbox),
     (WindowMachine.undo, 3, WindowMachine.in_sandbox),
     (WindowMachine.redo, 3, WindowMachine.in_sandbox),
-    (WindowMachine.look, 3, WindowMachine.is_open),
-    (WindowMachine.select, 3, WindowMachine.is_open),
-    (WindowMachine.hurry, 1, WindowMachine.is_open),
+    (doing("look_up", "search", "refer", "verify", "panel", "drawing", "unfold"), 3, WindowMachine.is_open),
+    (doing(*SELECTS, "travel"), 3, WindowMachine.is_open),
+    (doing(*SELECTS, "refer", "verify", "panel", times=4), 1, WindowMachine.is_open),
     (WindowMachine.cancel, 1, WindowMachine.is_open),
     (WindowMachine.save_copy, 1, WindowMachine.in_sandbox),
     (WindowMachine.end_sandbox, 1, WindowMachine.in_sandbox),

@@ -1,4 +1,4 @@
-"""A Bloscpack file of 300 MB: all of it, a range of it, and a million chunks, beside python-blosc in a loop."""
+"""A Bloscpack file of 300 MB: all of it, and a range of it, beside python-blosc in a loop."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from pathlib import Path
 import numpy as np
 
 import shardcore
-from shardcore.testing import CountingSource
 from tests.bench.figures import Figure, best_of
-from tests.shardcore.formats.bloscpack.chunks import memcpy
 from tests.shardcore.formats.bloscpack.files import File
 
 PLAIN = 300_000_000
 CHUNK = 2**20
 REPEATS = 7
-MANY = 200_000
 
 
 def integers(size: int = PLAIN) -> bytes:
@@ -87,13 +84,3 @@ def run() -> Iterator[Figure]:
                 yield Figure(f"300 MB, {codec}, as one bytes", ours, theirs, "s", theirs)
                 one = best_of(REPEATS, lambda shard=shard, ref=ref: shard.read_range(ref, PLAIN // 2, PLAIN // 2 + 100))
                 yield Figure(f"100 bytes in the middle, {codec}", one * 1000, 20, "ms")
-    many = File([memcpy(b"%08d" % number) for number in range(MANY)], [8] * MANY).write()
-    source = CountingSource(many)
-    opened = best_of(3, lambda: shardcore.open(source).close()) * 1000
-    yield Figure(f"open {MANY:,} chunks", opened, 300, "ms")
-    yield Figure("ranges to open it", len(source.ranges) / 3, 2, "ranges")
-    with shardcore.open(source) as shard:
-        yield Figure("headers of all of them", best_of(1, shard.load_index), 5, "s")
-        middle = len(many) // 2
-        paint = best_of(REPEATS, lambda: shard.runs(middle, middle + 4096)) * 1000
-        yield Figure("colours of 4 KiB", paint, 200, "ms", note="146 chunks")

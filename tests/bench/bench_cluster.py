@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shardcore
-from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import member_count
 from shardcore.shards.task_pool import local_processes
 from tests.bench.figures import Figure
@@ -41,7 +40,6 @@ def _spread(path: Path, processes: int) -> float:
 
 def _verified(path: Path, processes: int) -> tuple[bool, float]:
     with shardcore.open(path) as shards:
-        assert isinstance(shards, DataSet)
         if not processes:
             began = time.perf_counter()
             return shards.verify().ok, time.perf_counter() - began

@@ -7,17 +7,13 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import shardcore
 from shardcore.formats.des.routing import Route
 from tests.bench.figures import Figure, sharding
 from tests.remote.servers import StoreServer
-from tests.remote.serving import Answer, Request
 
 LATENCY = 0.05
 BYTES_PER_SECOND = 20_000_000
@@ -29,32 +25,13 @@ JOBS = "32"
 SPEC = sharding("identity", 3, 9)
 
 
-class NarrowStore(StoreServer):
-    """A store behind a line of so many bytes each second, which all connections share."""
-
-    def __init__(self) -> None:
-        super().__init__(latency=LATENCY)
-        self._line = threading.Lock()
-        self._free_at = 0.0
-
-    def give(self, request: Request) -> Answer:
-        """The answer, piece by piece as the line has room."""
-        answer = super().give(request)
-        pieces = [answer.body] if isinstance(answer.body, bytes) else answer.body
-        length = {} if isinstance(pieces, list) is False else {"Content-Length": str(len(pieces[0]))}
-        return replace(answer, body=map(self._sent, pieces), headers=length | answer.headers)
-
-    def _sent(self, piece: bytes) -> bytes:
-        with self._line:
-            self._free_at = max(self._free_at, time.monotonic()) + len(piece) / BYTES_PER_SECOND
-            wait = self._free_at - time.monotonic()
-        self.stopping.wait(max(wait, 0))
-        return piece
-
-
 def run() -> Iterator[Figure]:
     """Prints the figures of `make bench`."""
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as out, NarrowStore() as server:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        tempfile.TemporaryDirectory() as out,
+        StoreServer(latency=LATENCY, rate=BYTES_PER_SECOND) as server,
+    ):
         root = Path(name)
         write_skeletons(root / "skeletons")
         write_documents(root / "documents")
@@ -98,7 +75,7 @@ def write_documents(folder: Path) -> None:
                 writer.add(uid, dice.randbytes(5000), created_at=day)
 
 
-def measured(server: NarrowStore, reader: str, command: str, name: str, out: str) -> tuple[float, int]:
+def measured(server: StoreServer, reader: str, command: str, name: str, out: str) -> tuple[float, int]:
     """Seconds of a command in a process of its own without its start, and the requests that the server saw."""
     server.log.clear()
     code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/", out]

@@ -1,22 +1,19 @@
-"""MDB shards: a shard of 64 MB beside a small one, verification beside the bare hash function."""
+"""MDB shards: a shard of 64 MB beside a small one; chunks and hashes beside the reference."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from blake3 import blake3
 
 import shardcore
-from shardcore.codecs.xet import hashes as xet_hashes
 from shardcore.codecs.xet.chunker import chunks, cut_ends
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash
 from shardcore.formats.mdb import hashes
-from shardcore.shards.shard import Shard
 from tests.bench.figures import Figure, best_of
 from tests.shardcore.formats.mdb.made import made_shard
 
@@ -41,31 +38,6 @@ def load(path: Path) -> None:
         shard.load_index()
         if len(shard.objects) < 1:
             raise RuntimeError("no objects")
-
-
-class Collector:
-    """Stands in for the hashing of many pieces, and keeps what was hashed."""
-
-    def __init__(self) -> None:
-        self.inputs: list[tuple[bytes, bytes]] = []
-        self.plain = xet_hashes.keyed_all
-
-    def __call__(self, key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
-        """Keeps the pieces, and hashes them."""
-        kept = [bytes(piece) for piece in pieces]
-        self.inputs += [(piece, key) for piece in kept]
-        return self.plain(key, kept)
-
-
-def hash_inputs(shard: Shard) -> list[tuple[bytes, bytes]]:
-    """Everything that verification to the index hashes, ready to be hashed again."""
-    collector = Collector()
-    xet_hashes.keyed_all = hashes.keyed_all = collector  # type: ignore[assignment]
-    try:
-        shard.verify("index")
-    finally:
-        xet_hashes.keyed_all = hashes.keyed_all = collector.plain
-    return collector.inputs
 
 
 def side_by_side(*works: Callable[[], object]) -> list[float]:
@@ -96,12 +68,6 @@ def figures(folder: Path) -> Iterator[Figure]:
         rows = np.random.default_rng(3).permutation(len(shard.objects))[:KEYS]
         keys = [key or "" for key in shard.objects.key_texts(rows)]
         yield Figure(f"find_many of {KEYS} keys", best_of(3, lambda: shard.find_many(keys)), 1.0)
-        inputs = hash_inputs(shard)
-        took, bare = side_by_side(
-            lambda: shard.verify("index"), lambda: [blake3(data, key=key).digest() for data, key in inputs]
-        )
-        note = f"{len(inputs)} hashes beside the same calls alone"
-        yield Figure("verify --depth index", took, 2 * bare, reference=bare, note=note)
 
 
 def hash_file(path: Path) -> bytes:

@@ -5,34 +5,16 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer.shard import NeuroglancerShard
-from shardcore.formats.neuroglancer.sharding import ShardingSpec, murmur_low64_many
-from shardcore.sources.local import FileSource
 from tests.bench.figures import Figure, best_of, sharding
 
 KEYS = 200_000
 SPEC = sharding("murmurhash3_x86_128", 9, 0, "gzip")
-
-
-class CountedFile(FileSource):
-    """A file that counts reads, and their bytes."""
-
-    reads = 0
-    read_bytes = 0
-
-    def _read(self, start: int, stop: int) -> bytes:
-        type(self).reads += stop > start
-        type(self).read_bytes += stop - start
-        return super()._read(start, stop)
 
 
 def values() -> dict[int, bytes]:
@@ -94,7 +76,6 @@ def list_with_tensorstore(folder: Path) -> None:
 def read_with_ours(folder: Path) -> list[tuple[int, bytes | ShardError]]:
     """All values, decoded, with their rows."""
     with shardcore.open(folder / "0.shard") as shard:
-        assert isinstance(shard, NeuroglancerShard)
         return list(shard.contents())
 
 
@@ -112,29 +93,6 @@ def read_with_cloud_volume(folder: Path) -> dict[int, bytes]:
     reader = ShardReader(None, None, spec)
     found: dict[int, bytes] = reader.disassemble_shard((folder / "0.shard").read_bytes())
     return found
-
-
-def ranges_of_one_key(folder: Path, key: int) -> tuple[int, int, int]:
-    """Ranges read to open a shard, to get a first value of a minishard, and to get it again."""
-    CountedFile.reads = 0
-    with shardcore.open(CountedFile(folder / "0.shard"), format="neuroglancer") as shard:
-        opened, CountedFile.reads = CountedFile.reads, 0
-        shard.read(shard.find(str(key)))
-        cold, CountedFile.reads = CountedFile.reads, 0
-        shard.read(shard.find(str(key)))
-        return opened, cold, CountedFile.reads
-
-
-def hash_figure() -> Figure:
-    """A million keys placed, array against one by one."""
-    keys = np.random.default_rng(5).integers(0, 2**64, 1_000_000, np.uint64)
-    spec = ShardingSpec.parse(SPEC)
-    some = keys[:20_000].tolist()
-    began = time.perf_counter()
-    for key in some:
-        spec.place(key)
-    singly = (time.perf_counter() - began) * len(keys) / len(some)
-    return Figure("hash 1,000,000 keys", best_of(3, lambda: murmur_low64_many(keys)), singly, note="limit: one by one")
 
 
 def synthesize(folder: Path, labels: dict[int, bytes]) -> None:
@@ -188,7 +146,3 @@ def run() -> Iterator[Figure]:
             read = best_of(3, lambda: read_with_ours(folder))  # noqa: B023
             note = "limit: a quarter"
             yield Figure("read all values, beside cloud-volume", read, taken / 4, reference=taken, note=note)
-            opened, cold, warm = ranges_of_one_key(folder, next(iter(labels)))
-            yield Figure("ranges to open and read one key", opened + cold, 3, "ranges", note="and the info")
-            yield Figure("ranges for a key of a known minishard", warm, 1, "ranges")
-    yield hash_figure()

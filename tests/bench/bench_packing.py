@@ -18,7 +18,6 @@ from tests.bench.figures import Figure, program
 
 REPEATS = 3
 MANY = 200_000
-TREE = 47_651
 ARRAY = 2_000_000_000
 LARGE = 1 << 30
 
@@ -42,17 +41,6 @@ def many_files(folder: Path) -> tuple[Path, Path]:
             lines.write(json.dumps({"path": str(path.relative_to(folder))}) + "\n")
             listed.write(f"{path}\n")
     return manifest, names
-
-
-def tree(folder: Path) -> Path:
-    """Write a folder of small text files, 8 KB on average, some hundreds to a sub-folder."""
-    chance = random.Random(2)
-    words = [f"word{number} " for number in range(5000)]
-    for number in range(TREE):
-        path = folder / "tree" / f"{number // 400:03}" / f"module_{number:06}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{number}\n" + "".join(chance.choices(words, k=min(int(chance.expovariate(1 / 900)), 7000))))
-    return folder / "tree"
 
 
 def array(path: Path) -> Path:
@@ -122,13 +110,7 @@ def run() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         place = folder / "out"
-        out, store = str(place / "new"), str(place / "new") + "/"
-        # First: ext4 without a journal creates files five times as slowly for minutes after many were deleted.
-        small = str(tree(folder))
-        for command in (["swh", out], ["mdb", out], ["bloscpack", store]):
-            took, work = once([*pack, *command, small], place)
-            yield Figure(f"{command[0]}, {TREE:,} small files", took, 20, note=f"{work:.1f} s of processor time")
-
+        out = str(place / "new")
         manifest, names = many_files(folder)
         create = [*program("swh-shard"), "create", out, "-"]
         ours = [*pack, "swh", out, "--manifest", str(manifest)]

@@ -17,14 +17,13 @@ from shardcore.sources.remote.options import RemoteOptions
 from tests.bench import bench_neuroglancer
 from tests.bench.figures import Figure, best_of
 from tests.bench.remote_references import reference_counts, tensorstore_at
-from tests.remote.bills import AFTER_OPENING, Bill, bills
+from tests.bench.sparse_swh import sparse_pieces
+from tests.remote.bills import AFTER_OPENING, HUGE, Bill, bills
 from tests.remote.servers import RangeServer
 
 LATENCY = 0.1
 OBJECTS = 64
 TIMES_FASTER = 5
-PAGE = 4096
-ROWS = 50
 LISTING_OVER_TENSORSTORE = 1.5
 
 
@@ -32,7 +31,6 @@ def run() -> Iterator[Figure]:
     """What `make bench` prints."""
     for name in bills():
         yield from counts(bills()[name])
-    yield from first_sight()
     yield from parallel()
     yield from listing()
 
@@ -76,30 +74,12 @@ def opened(uri: str, **options: int) -> Iterator[Shard]:
         yield shard
 
 
-def first_sight() -> Iterator[Figure]:
-    """A shard of 10 GB: how many round trips until its bytes, its sections and its first rows can be shown."""
-    bill = bills()["swh"]
-    with serving(bill, LATENCY) as (server, root):
-        began = time.perf_counter()
-        with opened(f"{root}/{bill.target}") as shard:
-            assert shard.source is not None
-            shard.source.read(0, PAGE)
-            shard.runs(0, PAGE)
-            took, rounds = time.perf_counter() - began, server.log.rounds
-            yield Figure("10 GB, bytes and sections: round trips", rounds, 2, "rounds", note=f"{took:.2f} s")
-            rows = shard.objects[:ROWS].columns
-            assert len(rows.start) == len(shard.objects.keys[:ROWS]) == ROWS
-            took, rounds = time.perf_counter() - began, server.log.rounds
-            note = f"{took:.2f} s; {len(server.log)} requests, {server.log.sent:,} bytes"
-            yield Figure("10 GB, first rows: round trips", rounds, 4, "rounds", note=note)
-
-
 def parallel() -> Iterator[Figure]:
     """Random objects one by one, and all at once; how many connections that took."""
     bill = bills()["swh"]
     threads = RemoteOptions().threads
     with serving(bill, LATENCY) as (server, root):
-        keys = random.Random(2).sample(huge_keys(bill), OBJECTS)
+        keys = random.Random(2).sample(sparse_pieces(**HUGE)[2], OBJECTS)
 
         def fetch(shard: Shard, key: str) -> bytes:
             return shard.read(shard.find(key))
@@ -114,15 +94,6 @@ def parallel() -> Iterator[Figure]:
         note = f"one by one {took[0]:.1f} s, together {took[1]:.2f} s: {took[0] / took[1]:.1f} times as fast"
         yield Figure(f"{OBJECTS} random objects together", took[1], took[0] / TIMES_FASTER, note=note)
         yield Figure("connections at once", server.log.most_connections, threads + 2, "connections")
-
-
-def huge_keys(bill: Bill) -> list[str]:
-    """The keys that are really in the shard of 10 GB."""
-    from tests.bench.sparse_swh import sparse_pieces
-    from tests.remote.bills import HUGE
-
-    assert bill.name == "swh"
-    return sparse_pieces(**HUGE)[2]
 
 
 def listing() -> Iterator[Figure]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import figures
-from tests.bench.bench_window import wait
 from tests.bench.figures import Figure
 from tests.bench.sparse_swh import make_sparse
 from tests.remote.bills import HUGE, bills
@@ -42,6 +41,18 @@ def run() -> Iterator[Figure]:
         with served() as address:
             for where, uri in (("here", str(path)), ("at 100 ms", address)):
                 yield from scrolled(where, uri, Path(folder))
+
+
+def wait(done: Callable[[], bool], seconds: float = 60.0) -> float:
+    """Runs the event loop until something is so; how long it took."""
+    from PySide6.QtCore import QCoreApplication, QEventLoop
+
+    began = time.perf_counter()
+    while not done():
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 5)
+        if time.perf_counter() - began > seconds:
+            raise TimeoutError("the window does not get there")
+    return time.perf_counter() - began
 
 
 @contextmanager
@@ -76,7 +87,8 @@ def scrolled(where: str, uri: str, folder: Path) -> Iterator[Figure]:
     window.resize(1440, 900)
     window.show()
     window.open(uri)
-    wait(lambda: window.session.shard is not None and not window.jobs.open_jobs)
+    took = wait(lambda: window.session.shard is not None and not window.jobs.open_jobs)
+    yield Figure(f"open {where}, until nothing is left to do", took, 5.0)
     state, bar = window.hex.view.state, window.objects.table.verticalScrollBar()
     try:
         for what, step in (

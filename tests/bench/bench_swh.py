@@ -12,7 +12,6 @@ import numpy as np
 
 import shardcore
 from shardcore.shards.shard import Shard
-from tests.bench.bench_neuroglancer import CountedFile
 from tests.bench.figures import Figure, beside, best_of, best_program, least_work, program, run_program
 from tests.bench.sparse_swh import SLOTS, make_sparse
 
@@ -82,7 +81,7 @@ def find_all(shard: Shard, keys: list[str]) -> None:
 def sparse(folder: Path) -> Iterator[Figure]:
     """A shard of 100 GB with 46 million slots."""
     path = folder / "sparse.shard"
-    keys = make_sparse(path)
+    make_sparse(path)
     version, _ = best_program(3, [*program("shardcore"), "--version"])
     info, memory = best_program(3, [*program("shardcore"), "info", str(path)])
     yield Figure("info on 100 GB over --version", info - version, SECONDS_OVER_VERSION)
@@ -95,16 +94,6 @@ def sparse(folder: Path) -> Iterator[Figure]:
         shown = f"shardcore {command} sparse.shard {' '.join(options)}".rstrip()
         yield Figure(f"{words} on {SLOTS:,} slots", seconds, limit, memory=resident, command=shown)
         yield Figure(f"{words} on {SLOTS:,} slots, resident", resident, 400.0, "MB", command=shown)
-    CountedFile.reads = CountedFile.read_bytes = 0
-    source = CountedFile(path)
-    with shardcore.open(source) as shard:
-        yield Figure("ranges to open", CountedFile.reads, 2, unit="ranges", note=f"{CountedFile.read_bytes} bytes")
-        CountedFile.reads = CountedFile.read_bytes = 0
-        took = best_of(1, lambda: shard.read(shard.find(keys[-1])))
-        note = f"{CountedFile.read_bytes} bytes, {1000 * took:.1f} ms, 4 groups one after the other, and the content"
-        # Finding: 3 ranges of the hash function at once, its value, the slot, the object. Reading: the object again,
-        # which the cache of a remote file still has; a file of this machine may have changed since.
-        yield Figure("ranges to find and read one key", CountedFile.reads, 7, unit="ranges", note=note)
 
 
 def run() -> Iterator[Figure]:

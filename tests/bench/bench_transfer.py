@@ -6,14 +6,14 @@ import contextlib
 import io
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 import shardcore
-from shardcore import DataSet, RemoteOptions
+from shardcore import RemoteOptions
 from shardcore.cli.program import run as run_command
 from tests.bench.figures import Figure
 from tests.remote.servers import ManyKeysServer, StoreServer
@@ -100,42 +100,18 @@ def middle_file(server: StoreServer, folder: Path) -> Iterator[Figure]:
     server.put("/bucket/middle.shard", folder / "middle.shard")
     reach = ["--no-sign-request", "--addressing", "path", "--endpoint-url", server.url]
     uri = "s3://bucket/middle.shard"
-    for name, words, seconds, most in (("recover --plan", ["recover", uri, "--plan"], 1.5, 6),):
-
-        def command(words: list[str] = words) -> None:
-            with contextlib.redirect_stdout(io.StringIO()):
-                run_command([*words, *reach])
-
-        took, requests, at_once = timed(server, command)
-        yield Figure(f"{name} of 18 MB", took, seconds, note=f"{at_once} at once")
-        yield Figure(f"{name} of 18 MB: requests", requests, most, "requests")
-
-
-class Names(Sequence[str]):
-    """Names of shards, made when they are asked for."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return [self[number] for number in range(*at.indices(self._count))]
-        return f"20261103_{at >> 16:02X}_{at & 0xFFFF:04X}.des"
+    with contextlib.redirect_stdout(io.StringIO()):
+        took, requests, at_once = timed(server, lambda: run_command(["recover", uri, "--plan", *reach]))
+    yield Figure("recover --plan of 18 MB", took, 1.5, note=f"{at_once} at once")
+    yield Figure("recover --plan of 18 MB: requests", requests, 6, "requests")
 
 
 def many_keys() -> Iterator[Figure]:
     """A folder of 110,000 shards: until it is open, and until all names are here."""
-    with ManyKeysServer("/bucket/many/", Names(KEYS), b"x" * 64, latency=LATENCY) as server:
+    names = [f"20261103_{at >> 16:02X}_{at & 0xFFFF:04X}.des" for at in range(KEYS)]
+    with ManyKeysServer("/bucket/many/", names, b"x" * 64, latency=LATENCY) as server:
         began = time.perf_counter()
         with shardcore.open("s3://bucket/many/", remote=options(server)) as found:
-            assert isinstance(found, DataSet)
             note = f"{server.listings} listings"
             yield Figure(f"folder of {KEYS:,}: open", time.perf_counter() - began, 2.0, note=note)
             assert len(found.members) == KEYS

@@ -75,20 +75,20 @@ print(took, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status), usage.ru_
 """
 
 
-def run_program(arguments: Sequence[str]) -> tuple[float, float]:
+def run_program(arguments: Sequence[str], code: int = 0) -> tuple[float, float]:
     """Runs a program with its output thrown away: wall seconds, and megabytes resident at most.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: It ended with another code.
     """
-    told = _measured(arguments)
+    told = _measured(arguments, code)
     return told[0], told[1]
 
 
-def _measured(arguments: Sequence[str]) -> list[float]:
+def _measured(arguments: Sequence[str], code: int = 0) -> list[float]:
     command = [sys.executable, "-S", "-c", _MEASURE, *arguments]
     told = [float(word) for word in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
-    if told[2]:
+    if told[2] != code:
         raise RuntimeError(f"{arguments[0]} answered {told[2]:g}")
     return told
 
@@ -106,9 +106,9 @@ def least_work(repeats: int, *programs: Sequence[str]) -> list[float]:
     return found
 
 
-def best_program(repeats: int, arguments: Sequence[str]) -> tuple[float, float]:
+def best_program(repeats: int, arguments: Sequence[str], code: int = 0) -> tuple[float, float]:
     """The shortest of several runs of a program, and its memory."""
-    return min(run_program(arguments) for _ in range(repeats))
+    return min(run_program(arguments, code) for _ in range(repeats))
 
 
 def beside(name: str, limit: float, ours: Sequence[str], reference: Sequence[str], shown: str) -> Figure:
@@ -140,15 +140,17 @@ def application() -> Any:
     return QApplication.instance() or QApplication(["bench"])
 
 
-def sharding(hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw") -> dict[str, Any]:
-    """The sharding of neuroglancer data sets, with indices in gzip."""
+def sharding(
+    hash: str, minishard_bits: int, shard_bits: int, data_encoding: str = "raw", *, index: str = "gzip", shift: int = 0
+) -> dict[str, Any]:
+    """The sharding of neuroglancer data sets."""
     return {
         "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": 0,
+        "preshift_bits": shift,
         "hash": hash,
         "minishard_bits": minishard_bits,
         "shard_bits": shard_bits,
-        "minishard_index_encoding": "gzip",
+        "minishard_index_encoding": index,
         "data_encoding": data_encoding,
     }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import shardcore
@@ -24,21 +26,6 @@ KEY = bytes(range(1, 33))
 """The HMAC key of the fact sheets."""
 
 
-class _Bytes:
-    """What a xorb is written to: memory."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def write(self, data: bytes) -> None:
-        """Appends bytes."""
-        self.data += data
-
-    def skip(self, size: int) -> None:
-        """Is never asked: contents are there."""
-        raise NotImplementedError
-
-
 class _Store:
     """Xorbs, and which chunk lies in which, over several shards."""
 
@@ -49,8 +36,8 @@ class _Store:
 
     def shard(self, files: Mapping[str, Sequence[bytes]]) -> Recipes:
         """What a shard says of some files, each a list of chunks; chunks that are new make one more xorb."""
-        target, collected = _Bytes(), FileCollector()
-        packer = XorbPacker(target, "auto")
+        target, collected = io.BytesIO(), FileCollector()
+        packer = XorbPacker(target, "auto")  # type: ignore[arg-type] - nothing is skipped
         for file in files.values():
             found, digest = FileChunks(), hashlib.sha256(b"".join(file))
             for chunk in file:
@@ -60,7 +47,7 @@ class _Store:
                 found.add(raw, len(chunk), *self.known[raw])
             collected.add(found, digest.hexdigest())
         self.packed.append(packer.finish())
-        self.files.append(bytes(target.data))
+        self.files.append(target.getvalue())
         return _own(collected.recipes(self.packed), len(self.packed) - 1, self.packed)
 
     def write(self, folder: Path) -> None:
@@ -73,16 +60,8 @@ class _Store:
 def _own(recipes: Recipes, number: int, packed: list[PackedXorb]) -> Recipes:
     """The same files, but only the xorb that came with them: what is older is described by an older shard."""
     before = int(sum(recipes.chunk_counts[:number]))
-    return Recipes(
-        recipes.files,
-        recipes.sha256s,
-        recipes.counts,
-        recipes.segments,
-        recipes.ranges,
-        recipes.xorbs[number:],
-        recipes.chunk_counts[number:],
-        recipes.chunks[before:],
-    )
+    xorbs, counts = recipes.xorbs[number:], recipes.chunk_counts[number:]
+    return replace(recipes, xorbs=xorbs, chunk_counts=counts, chunks=recipes.chunks[before:])
 
 
 TEXTS = {12: 10120, 28: 8729, 149: 8847, 279: 9022, 425: 9585}
@@ -98,9 +77,6 @@ def _chunks() -> tuple[list[bytes], list[bytes], bytes]:
     for chunk in texts + waves:
         assert next(iter(chunks(iter([chunk + b" more"])))) == chunk
     return texts, waves, random.Random(7).randbytes(8200)
-
-
-FILES = ("report-1.txt", "report-2.txt", "report-3.txt", "report-4.txt")
 
 
 def _contents() -> tuple[dict[str, list[bytes]], dict[str, list[bytes]]]:

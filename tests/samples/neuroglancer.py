@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 import shardcore
 from shardcore.formats.neuroglancer.morton import encode
+from tests.bench.figures import sharding
 from tests.samples.damage import overwritten
 from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
 from tests.samples.shapes import SIZE as EDGE
@@ -18,23 +20,30 @@ from tests.samples.words import sentences
 
 MESHES = Path(__file__).parent.parent / "data" / "neuroglancer" / "mesh"
 """Meshes of cloud-volume, for their keys."""
-SKELETONS: dict[str, Any] = {
-    "@type": "neuroglancer_skeletons",
-    "transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
-    "vertex_attributes": [],
-}
+IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
 
 
-def _sharding(preshift: int, how: str, minishard: int, shard: int, index: str = "raw", data: str = "raw") -> Any:
+def _skeletons(*attributes: Any) -> dict[str, Any]:
+    return {"@type": "neuroglancer_skeletons", "transform": IDENTITY, "vertex_attributes": list(attributes)}
+
+
+def _mesh_info() -> dict[str, Any]:
     return {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": preshift,
-        "hash": how,
-        "minishard_bits": minishard,
-        "shard_bits": shard,
-        "minishard_index_encoding": index,
-        "data_encoding": data,
+        "@type": "neuroglancer_multilod_draco",
+        "vertex_quantization_bits": BITS,
+        "transform": IDENTITY,
+        "lod_scale_multiplier": 1.0,
+        "sharding": _raw("murmurhash3_x86_128", 1, 0),
     }
+
+
+def _volume_info(kind: str, dtype: str, *scales: Any) -> dict[str, Any]:
+    head = {"@type": "neuroglancer_multiscale_volume", "type": kind, "data_type": dtype, "num_channels": 1}
+    return head | {"scales": list(scales)}
+
+
+def _raw(how: str, minishard: int, shard: int, shift: int = 0) -> Any:
+    return sharding(how, minishard, shard, index="raw", shift=shift)
 
 
 def write(folder: Path) -> None:
@@ -43,22 +52,22 @@ def write(folder: Path) -> None:
         make(folder / name)
 
 
-def _write(folder: Path, info: Any, sharding: Any, values: dict[int, bytes]) -> None:
+def _write(folder: Path, info: Any, spec: Any, values: dict[int, bytes]) -> None:
     folder.mkdir()
-    with shardcore.create(folder, format="neuroglancer", spec=info | {"sharding": sharding}) as writer:
+    with shardcore.create(folder, format="neuroglancer", spec=info | {"sharding": spec}) as writer:
         for key, value in values.items():
             writer.add(str(key), value)
 
 
-def _write_words(folder: Path, sharding: Any, values: dict[int, bytes]) -> None:
+def _write_words(folder: Path, spec: Any, values: dict[int, bytes]) -> None:
     """Writes values that are no meshes, skeletons or annotations: the info states the sharding alone."""
-    _write(folder, {"@type": "neuroglancer_skeletons"}, sharding, values)
-    (folder / "info").write_text(json.dumps(sharding))
+    _write(folder, {"@type": "neuroglancer_skeletons"}, spec, values)
+    (folder / "info").write_text(json.dumps(spec))
 
 
 def _worked(folder: Path) -> None:
     values = {1: b"one", 3: b"three", 9: b"nine", 12: b"twelve"}
-    _write_words(folder, _sharding(1, "identity", 1, 1), values)
+    _write_words(folder, _raw("identity", 1, 1, 1), values)
 
 
 def _skeleton(key: int) -> bytes:
@@ -72,27 +81,25 @@ def _skeleton(key: int) -> bytes:
 
 def _hashed(folder: Path) -> None:
     keys = [100 + 4 * group + rest for group in range(16) for rest in (0, 1, 3)]
-    sharding = _sharding(2, "murmurhash3_x86_128", 2, 1, "gzip")
-    _write(folder, SKELETONS, sharding, {key: _skeleton(key) for key in keys})
+    spec = sharding("murmurhash3_x86_128", 2, 1, shift=2)
+    _write(folder, _skeletons(), spec, {key: _skeleton(key) for key in keys})
 
 
 def _meshes(folder: Path) -> None:
-    folder.mkdir()
     with shardcore.open(MESHES) as shard:
         shard.load_index()
         found = [key for key in shard.objects.keys if key is not None]
         chosen = sorted(found, key=int)[:6]
-        info = {
-            "@type": "neuroglancer_multilod_draco",
-            "vertex_quantization_bits": 10,
-            "transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
-            "lod_scale_multiplier": 1.0,
-            "sharding": _sharding(0, "murmurhash3_x86_128", 1, 0),
-        }
-        with shardcore.create(folder, format="neuroglancer", spec=info) as writer:
-            for number, key in enumerate(chosen):
-                manifest, fragments = mesh_value(Ball((30, 24 + 3 * number, 30), 8 + 2 * number), MESH_DETAIL)
-                writer.add(key, manifest, parts={"fragments": fragments})
+    balls = {key: Ball((30, 24 + 3 * number, 30), 8 + 2 * number) for number, key in enumerate(chosen)}
+    _write_meshes(folder, balls)
+
+
+def _write_meshes(folder: Path, shapes: Mapping[Any, Any]) -> None:
+    folder.mkdir()
+    with shardcore.create(folder, format="neuroglancer", spec=_mesh_info()) as writer:
+        for key, shape in shapes.items():
+            manifest, fragments = mesh_value(shape, MESH_DETAIL)
+            writer.add(str(key), manifest, parts={"fragments": fragments})
 
 
 GRID, STEP = (5, 4, 2), 8
@@ -111,17 +118,10 @@ def _volume(folder: Path) -> None:
         "chunk_sizes": [[STEP] * 3],
         "resolution": [8, 8, 16],
         "encoding": "raw",
-        "sharding": _sharding(1, "identity", 2, 1),
-    }
-    info = {
-        "@type": "neuroglancer_multiscale_volume",
-        "type": "image",
-        "data_type": "uint8",
-        "num_channels": 1,
-        "scales": [scale],
+        "sharding": _raw("identity", 2, 1, 1),
     }
     folder.mkdir()
-    with shardcore.create(folder, format="neuroglancer", spec=info) as writer:
+    with shardcore.create(folder, format="neuroglancer", spec=_volume_info("image", "uint8", scale)) as writer:
         for cell in np.ndindex(*GRID):
             low = [STEP * at for at in cell]
             part = voxels[tuple(slice(at, at + STEP) for at in low)]
@@ -135,14 +135,8 @@ SEGMENTS: dict[int, Any] = {
     42: Ring((42, 40, 24), (0.4, 0.3, 1), 15, 4.5),
     1001: Tree(
         (
-            (14, 50, 50, 6),
-            (26, 46, 48, 4.5),
-            (34, 36, 52, 3.5),
-            (46, 30, 56, 3),
-            (56, 20, 58, 2),
-            (40, 48, 58, 2.5),
-            (54, 54, 60, 2),
-            (52, 22, 46, 2),
+            *((14, 50, 50, 6), (26, 46, 48, 4.5), (34, 36, 52, 3.5), (46, 30, 56, 3)),
+            *((56, 20, 58, 2), (40, 48, 58, 2.5), (54, 54, 60, 2), (52, 22, 46, 2)),
         ),
         (-1, 0, 1, 2, 3, 1, 5, 3),
     ),
@@ -152,45 +146,23 @@ SEGMENTS: dict[int, Any] = {
 MESH_DETAIL = (16, 8)
 PIECE = 32
 """Voxels along each edge of a chunk."""
-IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
 
 
 def _segmentation(folder: Path) -> None:
     """A segmentation of two scales, with meshes of two levels and skeletons."""
     folder.mkdir()
     scales = [_segmentation_scale(folder, step) for step in (1, 2)]
-    (folder / "info").write_text(json.dumps({**_segmentation_info(scales), "mesh": "mesh", "skeletons": "skeletons"}))
-    mesh_info = {
-        "@type": "neuroglancer_multilod_draco",
-        "vertex_quantization_bits": BITS,
-        "transform": IDENTITY,
-        "lod_scale_multiplier": 1.0,
-        "sharding": _sharding(0, "murmurhash3_x86_128", 1, 0),
-    }
-    (folder / "mesh").mkdir()
-    with shardcore.create(folder / "mesh", format="neuroglancer", spec=mesh_info) as writer:
-        for segment, shape in SEGMENTS.items():
-            manifest, fragments = mesh_value(shape, MESH_DETAIL)
-            writer.add(str(segment), manifest, parts={"fragments": fragments})
+    info = _volume_info("segmentation", "uint64", *scales)
+    (folder / "info").write_text(json.dumps({**info, "mesh": "mesh", "skeletons": "skeletons"}))
+    _write_meshes(folder / "mesh", SEGMENTS)
     radius = {"id": "radius", "data_type": "float32", "num_components": 1}
-    info = {"@type": "neuroglancer_skeletons", "transform": IDENTITY, "vertex_attributes": [radius]}
     tree, ring = SEGMENTS[1001], SEGMENTS[42]
     points, pairs = ring.path(24)
     values = {
         42: skeleton_value(points, pairs, np.full(len(points), ring.thickness)),
         1001: skeleton_value(*tree.path(3.0)),
     }
-    _write(folder / "skeletons", info, _sharding(0, "murmurhash3_x86_128", 1, 0), values)
-
-
-def _segmentation_info(scales: list[Any]) -> dict[str, Any]:
-    return {
-        "@type": "neuroglancer_multiscale_volume",
-        "type": "segmentation",
-        "data_type": "uint64",
-        "num_channels": 1,
-        "scales": scales,
-    }
+    _write(folder / "skeletons", _skeletons(radius), _raw("murmurhash3_x86_128", 1, 0), values)
 
 
 def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
@@ -206,10 +178,10 @@ def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
         "resolution": [length] * 3,
         "encoding": "compressed_segmentation",
         "compressed_segmentation_block_size": [8, 8, 8],
-        "sharding": _sharding(1, "identity", 1, 0),
+        "sharding": _raw("identity", 1, 0, 1),
     }
     labels, grid = voxels(SEGMENTS, step), (EDGE // step // PIECE,) * 3
-    spec = _segmentation_info([scale])
+    spec = _volume_info("segmentation", "uint64", scale)
     (folder / "made").mkdir()
     with shardcore.create(folder / "made", format="neuroglancer", spec=spec) as writer:
         for cell in np.ndindex(*grid):
@@ -224,7 +196,7 @@ def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
 
 def _damaged(folder: Path) -> None:
     values = {key: sentences(key, 30).splitlines()[0] for key in range(20, 44, 2)}
-    _write_words(folder, _sharding(1, "identity", 1, 0), values)
+    _write_words(folder, _raw("identity", 1, 0, 1), values)
     path = folder / "0.shard"
     data = path.read_bytes()
     start, stop = struct.unpack("<QQ", data[:16])
@@ -236,7 +208,7 @@ def _damaged(folder: Path) -> None:
 
 def _odd(folder: Path) -> None:
     values = {1: b"first", 2: b"second", 9: b"ninth", 10: b"tenth"}
-    _write_words(folder, _sharding(0, "identity", 1, 0), values)
+    _write_words(folder, _raw("identity", 1, 0), values)
     path = folder / "0.shard"
     data = path.read_bytes()
     start, _ = struct.unpack("<QQ", data[16:32])

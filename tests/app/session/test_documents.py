@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardcore import Depth, Report, Shard, SourceError, Span
+from shardcore import Depth, Shard, SourceError, Span
 from shardscope.session.documents import Document
 from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
@@ -63,17 +62,15 @@ def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small:
 
 
 def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: QtBot, small: Path) -> None:
-    paths = [small, small.with_name("one.shard"), small.with_name("medium.shard"), small.with_name("legacy.shard")]
-    session.open_tabs([(request(path), None) for path in paths])
+    shown = ["small.shard", "one.shard", "medium.shard", "legacy.shard"]
+    session.open_tabs([(request(small.with_name(name)), None) for name in shown])
     qtbot.waitUntil(lambda: len(session.documents) == 4 and session.shard is not None)
-    assert names(session) == [path.name for path in paths]
+    assert names(session) == shown
     assert session.document is session.documents[0]
 
 
-def test_of_several_files_the_next_is_shown_where_the_first_is_gone(
-    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
-) -> None:
-    session.open_tabs([(request(tmp_path / "gone"), None), (request(small), None)])
+def test_the_next_is_shown_where_the_first_of_several_is_gone(session: Session, qtbot: QtBot, small: Path) -> None:
+    session.open_tabs([(request(small.with_name("gone")), None), (request(small), None)])
     qtbot.waitUntil(lambda: session.shard is not None)
     assert names(session) == ["small.shard"]
 
@@ -164,54 +161,6 @@ def test_everything_known_of_a_document_is_found_again(two: Session, qtbot: QtBo
     assert two.selection.span == Span("", 72, 80)
 
 
-def test_views_hear_of_a_switch_as_of_another_file(two: Session) -> None:
-    heard: list[object] = []
-    two.closed.connect(lambda: heard.append(("closed", two.replacing, two.switching)))
-    two.opened.connect(lambda shard: heard.append(("opened", shard.source.name, two.switching)))
-    two.index_loaded.connect(lambda: heard.append("index"))
-    two.findings_changed.connect(lambda _: heard.append("findings"))
-    two.selection_changed.connect(lambda _: heard.append("selection"))
-    two.select_span(Span("", 0, 8))
-    two.show(two.documents[0])
-    heard.clear()
-    two.switched.connect(lambda: heard.append(("switched", two.switching)))
-    two.show(two.documents[1])
-    assert heard[:5] == [("closed", True, True), ("opened", "one.shard", True), "index", "findings", "selection"]
-    assert heard[-1] == ("switched", False)
-
-
-def test_a_verification_of_a_parked_document_arrives_there(two: Session, qtbot: QtBot) -> None:
-    gate, first, second = threading.Event(), *two.documents
-    two.show(first)
-    shard = hold_verifying(two, gate)
-    two.verify(Depth.CONTENT)
-    (job,) = [one for one in two.jobs.open_jobs if one.title]
-    two.show(second)
-    assert not job.cancelled
-    gate.set()
-    qtbot.waitUntil(lambda: job.state.ended and job not in two.jobs.open_jobs)
-    assert two.report is None
-    assert len(first.mail) == 1
-    two.show(first)
-    assert two.shard is shard
-    assert two.report.depth is Depth.CONTENT
-    two.show(second)
-    assert two.report is None
-
-
-def hold_verifying(session: Session, gate: threading.Event) -> Shard:
-    """Lets a verification of what is shown wait."""
-    shard = session.shard
-    verify = shard.verify
-
-    def slow(*arguments: object, **options: object) -> Report:
-        assert gate.wait(60)
-        return verify(*arguments, **options)  # type: ignore[arg-type]
-
-    shard.verify = slow  # type: ignore[method-assign]
-    return shard
-
-
 def test_jobs_that_only_feed_the_screen_end_with_a_switch(two: Session, qtbot: QtBot) -> None:
     """A job without a title is cancelled when its document is parked."""
     started, ended, taken = threading.Event(), threading.Event(), list[object]()
@@ -277,7 +226,8 @@ def test_closing_shows_the_tab_beside(two: Session, qtbot: QtBot, small: Path) -
 def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtBot) -> None:
     gate, first, second = threading.Event(), *two.documents
     two.show(first)
-    shard = hold_verifying(two, gate)
+    shard, verify = two.shard, two.shard.verify
+    shard.verify = lambda *given, **named: gate.wait(60) and verify(*given, **named)
     two.verify(Depth.INDEX)
     two.show(second)
     two.close_document(first)
@@ -287,25 +237,6 @@ def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtB
     with pytest.raises(SourceError, match="closed"):
         shard.source.read(0, 1)
     assert two.report is None
-
-
-def test_a_document_with_changes_is_shown_before_it_closes(two: Session) -> None:
-    first, _ = two.documents
-    two.add_unsaved(lambda: two.document is first)
-    asked: list[str] = []
-    two.show(first)
-    two.show(two.documents[1])
-    assert two.unsaved_document is first
-
-    def may_leave(_: OpenRequest | None, __: Callable[[], object]) -> bool:
-        asked.append(two.request.name)
-        return False
-
-    two.may_leave = may_leave
-    two.close_document(first)
-    assert asked == ["small.shard"]
-    assert len(two.documents) == 2
-    two.may_leave = lambda _, __: True
 
 
 def test_a_closed_tab_is_reopened_with_its_selection(two: Session, qtbot: QtBot) -> None:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shardcore import Cancelled, Shard, SourceChanged
+from shardcore import Cancelled, SourceChanged
 from shardcore.operations.extraction import ExtractOptions
 from shardcore.progress import no_progress
 from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, write
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.row_ranges import RowRanges
-
-NAMES = ("keep", "gone", "nometa")
 
 
 @pytest.fixture
@@ -26,17 +22,6 @@ def request_(data: Path, tmp_path: Path) -> OpenRequest:
     return OpenRequest(str(folder / "20261103_51_0000.des"))
 
 
-def wanted(shard: Shard, request: OpenRequest, where: Path, **options: Any) -> ExtractionRequest:
-    """All objects."""
-    return ExtractionRequest(shard, request, RowRanges.all_of(3), where, ExtractOptions(**options))
-
-
-def counts(found: ExtractionOutcome) -> dict[str, int]:
-    """What is not zero."""
-    numbers = {"files": found.files, "skipped": found.skipped, "failed": found.failed, "left_out": found.left_out}
-    return {name: number for name, number in numbers.items() if number}
-
-
 def test_another_file_is_not_mixed_in(request_: OpenRequest, tmp_path: Path, data: Path) -> None:
     """Nothing of a file that replaced the open one is written under the old names."""
     out = tmp_path / "out"
@@ -44,7 +29,7 @@ def test_another_file_is_not_mixed_in(request_: OpenRequest, tmp_path: Path, dat
         Path(request_.uri).unlink()
         shutil.copy(data / "des" / "zstd.des", request_.uri)
         with pytest.raises(SourceChanged):
-            write(wanted(shard, request_, out, deleted=True), no_progress)
+            write(ExtractionRequest(shard, request_, None, out, ExtractOptions(deleted=True)), no_progress)
     assert not out.exists()
 
 

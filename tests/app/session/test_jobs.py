@@ -1,4 +1,4 @@
-"""Jobs: each reports once, the newest of a key wins, what matters goes first, nothing is left running."""
+"""Jobs: each reports once, the newest of a key wins, what matters goes first; quick signals are answered once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject, QThread
+from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
+from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
 
 
@@ -19,9 +21,8 @@ class Reports:
     def __init__(self) -> None:
         self.all: list[tuple[Any, BaseException | None]] = []
 
-    def __call__(self, result: Any, error: BaseException | None) -> None:
-        """Takes one report."""
-        self.all.append((result, error))
+    def __call__(self, *report: Any) -> None:
+        self.all.append(report)
 
 
 @pytest.fixture
@@ -203,3 +204,17 @@ def test_errors_nobody_takes_are_told(qtbot: QtBot, jobs: Jobs) -> None:
     with qtbot.waitSignal(jobs.trouble) as caught:
         jobs.submit(lambda _: 1 // 0)
     assert isinstance(caught.args[0].error, ZeroDivisionError)
+
+
+def test_the_argument_of_a_signal_is_no_time(qtbot: QtBot) -> None:
+    """A scroll bar at 60,000 does not delay the call by a minute."""
+    called: list[int] = []
+    bar = QScrollBar()
+    bar.setRange(0, 60_000)
+    soon = Debounce(bar, lambda: called.append(bar.value()))
+    bar.valueChanged.connect(soon.again)
+    for value in (1, 500, 60_000):
+        bar.setValue(value)
+    qtbot.waitUntil(lambda: bool(called))
+    assert called == [60_000]
+    assert soon.interval() == 0

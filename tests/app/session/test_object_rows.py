@@ -1,8 +1,9 @@
-"""Filters and orders of objects, and whether a file is among them."""
+"""Filters, orders and ranges of objects, and whether a file is among them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import shardcore
-from shardcore import Cancelled, Objects, Shard, State
+from shardcore import Cancelled, Objects, Shard, State, UsageError
 from shardscope.session.object_rows import View, find_file, rows_of
+from shardscope.session.row_ranges import RowRanges
 
 
 @pytest.fixture
@@ -109,3 +111,102 @@ def test_a_filter_reads_the_keys_once_and_in_the_order_of_the_format(
         kept = rows_of(shard, View(f"*{first[2:5]}?{first[6:8]}*", order))
         assert kept.tolist() == [0]
         assert asked == [*range(len(shard.objects)), *([0] if order == "key" else [])]
+
+
+def test_ranges_are_sorted_and_joined() -> None:
+    chosen = RowRanges.of([range(7, 9), range(2), range(2, 3), range(8, 12), range(5, 5)])
+    assert chosen.parts == (range(3), range(7, 12))
+    assert len(chosen) == 8
+    assert chosen.rows().tolist() == [0, 1, 2, 7, 8, 9, 10, 11]
+
+
+def test_places_become_rows_of_objects() -> None:
+    """A row of a sorted table is not the row of the object."""
+    chosen = RowRanges.of([range(1, 3)], np.array([9, 4, 6], np.uint32))
+    assert chosen.rows().tolist() == [4, 6]
+    assert chosen.rows().dtype == np.int64
+    assert chosen.first == 4
+
+
+def test_millions_cost_nothing_until_they_are_asked_for() -> None:
+    chosen = RowRanges.all_of(10**15)
+    assert len(chosen) == 10**15
+    assert chosen.head(3).rows().tolist() == [0, 1, 2]
+    assert next(chosen.pieces(4)).tolist() == [0, 1, 2, 3]
+
+
+@pytest.fixture
+def deleted(data: Path) -> Iterator[Shard]:
+    """13 slots, of which some were deleted."""
+    with shardcore.open(data / "swh" / "deleted.shard") as opened:
+        opened.load_index()
+        yield opened
+
+
+def sizes(shard: Shard, text: str) -> list[int]:
+    """The sizes of the rows that a filter leaves."""
+    rows = rows_of(shard, View(text))
+    found: list[int] = shard.objects.columns(rows.astype("int64")).size.tolist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        (">40", 41, 10**9),
+        (">=40", 40, 10**9),
+        ("<40", 0, 39),
+        ("<=1K", 0, 1024),
+        ("=264", 264, 264),
+        ("size:264", 264, 264),
+        ("26..264", 26, 264),
+        ("size:100..", 100, 10**9),
+        ("..37", 0, 37),
+        (">0.. key:", 0, 0),
+    ],
+)
+def test_sizes(deleted: Shard, text: str, low: int, high: int) -> None:
+    if text.startswith(">0.."):
+        with pytest.raises(UsageError, match="invalid size"):
+            sizes(deleted, text)
+        return
+    everything = deleted.objects.known(0, len(deleted.objects)).size.tolist()
+    expected = sorted(size for size in everything if low <= size <= high and size >= 0)
+    assert sizes(deleted, text) == expected
+    assert expected
+
+
+def test_states_and_keys_together(deleted: Shard) -> None:
+    assert len(sizes(deleted, "state:live")) == 10
+    assert sizes(deleted, "state:unused") == [-1] * 3
+    assert sizes(deleted, "-state:unused,deleted") == sizes(deleted, "state:live")
+    assert sizes(deleted, "state:live state:unused") == []
+    key = next(key for key in deleted.objects.keys if key)
+    assert len(sizes(deleted, f"state:live {key[:6]}")) == 1
+    assert sizes(deleted, f"state:unused {key[:6]}") == []
+
+
+@pytest.mark.parametrize("name", ["swh/deleted.shard", "des/paths.des"])
+def test_any_part_of_a_key(data: Path, name: str) -> None:
+    with shardcore.open(data / name) as opened:
+        opened.load_index()
+        keys = opened.objects.key_texts(np.arange(len(opened.objects)))
+        some = [key for key in keys if key]
+        parts = {key[at : at + size] for key in some for at in (0, 1, len(key) - 2) for size in (1, 2, 5)} | {"zz"}
+        across = {one[-2:] + other[:2] for one, other in pairwise(some)}
+        for part in filter(str.isalnum, (parts | across) - set(some)):
+            for text in (part, part.upper(), f"*{part}*"):
+                rows = rows_of(opened, View(f"key:{text}"))
+                fits = {text.strip("*"), text.strip("*").lower()}
+                assert rows.tolist() == [row for row, key in enumerate(keys) if key and any(one in key for one in fits)]
+        first = rows_of(opened, View(f"{some[0][:1]}*"))
+        assert first.tolist() == [row for row, key in enumerate(keys) if key and key.startswith(some[0][:1])]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [(">4X", ">4X"), ("size:abc", "size:abc"), ("state:gone", "gone"), ("kind:chunk", "chunk"), ("codec:", "codec:")],
+)
+def test_a_wrong_filter_names_the_word(deleted: Shard, text: str, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        rows_of(deleted, View(text))

@@ -1,14 +1,21 @@
-"""How something is opened: kept for reloading, and safe from chunks that kill a decoder."""
+"""How something is opened: kept for reloading, and safe from chunks that kill a decoder; bytes as text."""
 
 from __future__ import annotations
 
+import ast
+import base64
 import multiprocessing
+import re
 from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pytestqt.qtbot import QtBot
 
 from shardcore import RemoteOptions
 from shardcore.teaching.resources import resources
+from shardscope.session.copy_bytes import MAX_BYTES, CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
@@ -91,3 +98,18 @@ def test_files_go_beside_what_is_open_and_home_for_samples(tmp_path: Path) -> No
     assert OpenRequest(str(tmp_path / "a.shard")).folder == tmp_path
     for uri in (str(resources() / "samples" / "swh" / "small.shard"), "s3://bucket/a.shard"):
         assert OpenRequest(uri).folder == Path.home()
+
+
+@given(st.binary(max_size=200))
+def test_every_form_can_be_read_back(data: bytes) -> None:
+    assert bytes.fromhex(copied(data, CopyAs.HEX)) == data
+    body = copied(data, CopyAs.C).split("{")[1]
+    assert bytes(int(byte, 16) for byte in re.findall(r"0x[0-9a-f]{2}", body)) == data
+    assert ast.literal_eval(copied(data, CopyAs.PYTHON).split("=", 1)[1].strip()) == data
+    assert base64.b64decode(copied(data, CopyAs.BASE64)) == data
+
+
+def test_too_much_is_refused() -> None:
+    check_size(MAX_BYTES)
+    with pytest.raises(TooMuchToCopy, match=r"16 MiB can be copied; extract"):
+        check_size(MAX_BYTES + 1)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, SourceChanged, SourceError, Span
+from shardcore.sources.local import FileSource
+from shardcore.sources.memory import BytesSource
 from shardscope.session.jobs import Jobs
+from shardscope.session.opened import SourceWatch
 from shardscope.session.session import IndexState, Session
 from tests.app.conftest import open_in
 
@@ -99,17 +105,6 @@ def test_verification_reports(opened: Session, qtbot: QtBot) -> None:
     assert jobs[-1] is None
 
 
-def test_a_damaged_file_is_open_with_the_damage_selected(
-    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
-) -> None:
-    cut = tmp_path / "cut.shard"
-    cut.write_bytes(small.read_bytes()[:4600])
-    open_in(session, qtbot, cut)
-    assert session.shard.damage is not None
-    chosen(session, qtbot)
-    assert session.selection.span.start < 4600
-
-
 def test_a_file_that_is_replaced_is_noticed(session: Session, qtbot: QtBot, small: Path, tmp_path: Path) -> None:
     path = tmp_path / "changing.shard"
     shutil.copy(small, path)
@@ -171,3 +166,44 @@ def test_back_after_a_lookup_leads_to_where_one_was(opened: Session, qtbot: QtBo
     assert opened.selection.span == Span("", 32, 40)
     opened.forward()
     assert opened.selection.span == Span("", 4465, 4473)
+
+
+@pytest.fixture
+def watch(qapp: QApplication) -> Iterator[SourceWatch]:
+    """A watch on nothing."""
+    parent = QObject()
+    made = SourceWatch(parent)
+    yield made
+    made.stop()
+
+
+def test_a_change_is_told_by_the_system(watch: SourceWatch, qtbot: QtBot, tmp_path: Path) -> None:
+    path, other = tmp_path / "one", tmp_path / "two"
+    path.write_bytes(b"before")
+    with FileSource(path) as source:
+        watch.start(source)
+        with qtbot.waitSignal(watch.due):
+            path.write_bytes(b"after")
+        other.write_bytes(b"another")
+        with qtbot.waitSignal(watch.due):
+            other.replace(path)
+        with qtbot.waitSignal(watch.due):
+            path.write_bytes(b"once more")
+    watch.start(BytesSource(b"memory"))
+    assert not watch.ticks
+
+
+def test_nothing_ticks_while_nobody_looks(watch: SourceWatch, qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+    """Remote files are polled while the window is active only."""
+    path = tmp_path / "one"
+    path.write_bytes(b"bytes")
+    with FileSource(path) as source:
+        watch.start(source)
+        with qtbot.waitSignal(watch.due):
+            qapp.applicationStateChanged.emit(Qt.ApplicationState.ApplicationActive)
+        assert watch.ticks
+        qapp.applicationStateChanged.emit(Qt.ApplicationState.ApplicationInactive)
+        assert not watch.ticks
+        watch.stop()
+        qapp.applicationStateChanged.emit(Qt.ApplicationState.ApplicationActive)
+        assert not watch.ticks

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from shardscope.shell.main_window import MainWindow
@@ -33,6 +34,17 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
 def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
     """The window with 12 objects."""
     return opened(window, qtbot, data / "swh" / "small.shard")
+
+
+def asked(qtbot: QtBot, window: MainWindow, name: str) -> QMessageBox:
+    """The question of a name, once it is asked."""
+    qtbot.waitUntil(lambda: any(box.isVisible() for box in window.findChildren(QMessageBox, name)))
+    return next(box for box in window.findChildren(QMessageBox, name) if box.isVisible())
+
+
+def press(box: QMessageBox, text: str) -> None:
+    """Click the button of a text."""
+    next(button for button in box.buttons() if text in button.text().replace("&", "")).click()
 
 
 def opened(window: MainWindow, qtbot: QtBot, *paths: Path) -> MainWindow:

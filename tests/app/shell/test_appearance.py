@@ -1,29 +1,27 @@
-"""Zoom and theme change how things look, and nothing else."""
+"""Zoom, theme, size and motion change how things look, and nothing else; pictures of the window."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.screenshot import settle
+from shardscope.shell.screenshot import ScreenshotError, _save, png_of, settle
+from shardscope.startup.settings import Settings
 from shardscope.views.findings.findings import FindingsTable
 from shardscope.views.hex.status import tip_text
 from shardscope.views.inspector.panel import Inspector
+from shardscope.widgets import motion
 from shardscope.widgets.node_model import COLUMNS
-
-
-class Polished(QObject):
-    count = 0
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        self.count += event.type() == QEvent.Type.StyleChange
-        return False
+from tests.contact_sheet import SIZES, ZOOMS, pictures
 
 
 def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path) -> None:
@@ -43,19 +41,15 @@ def test_zoom_and_theme_keep_selection_and_order(window: MainWindow, data: Path)
         return [window.session.selection, selected, nodes, table.objects.row_of(table.objects.index(0, 1))]
 
     before, parked = seen(), [document.views for document in window.session.documents[:2]]
-    polished = Polished()
-    table.installEventFilter(polished)
     for change in (
         lambda: window.zoom(larger=True),
         lambda: window.set_theme("dark"),
         window.reset_zoom,
         lambda: window.set_theme("light"),
     ):
-        polished.count = 0
         change()
         settle(window, 60)
         assert seen() == before
-        assert polished.count <= 2
     assert all(document.views is views for document, views in zip(window.session.documents, parked, strict=False))
 
 
@@ -95,3 +89,113 @@ def test_an_offset_is_the_same_text_everywhere(
     window.actions_.decimal_offsets.setChecked(True)
     assert window.settings.decimal_offsets
     assert [re.findall(r"\b(?:0x23b|571)\b", text)[0] for text in texts()] == ["571"] * 7
+
+
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+
+
+@pytest.mark.thorough
+def test_nothing_moves_by_itself(qapp: QApplication, qtbot: QtBot, settings: Settings, small: MainWindow) -> None:
+    """No caret blinks, no menu fades, *Play* goes one step; and the choice holds at the next start."""
+    trace, reduced = small.trace, small.actions_.reduced_motion
+    small.session.look_up(KEY)
+    qtbot.waitUntil(lambda: trace.trace is not None)
+    settle(small, 40)
+    blink = qapp.cursorFlashTime()
+    assert blink > 0
+    assert not reduced.isChecked()
+    trace.play.trigger()
+    assert trace.timer.isActive()
+    reduced.trigger()
+    assert motion.reduced()
+    assert qapp.cursorFlashTime() == 0
+    assert not qapp.isEffectEnabled(Qt.UIEffect.UI_General)
+    trace.timer.setInterval(1)
+    qtbot.waitUntil(lambda: not trace.timer.isActive())
+    before = trace.current
+    trace.play.trigger()
+    assert not trace.timer.isActive()
+    assert not trace.play.isChecked()
+    assert trace.current == before + 1
+    settle(small, 40)
+    again = MainWindow(settings)
+    qtbot.addWidget(again)
+    assert again.actions_.reduced_motion.isChecked()
+    again.close()
+    reduced.trigger()
+    assert qapp.cursorFlashTime() == blink
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("zoom", ZOOMS)
+def test_no_words_are_cut_at_any_zoom(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], zoom: float
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("XDG_DATA_HOME", "")
+    made = pictures("light", size, zoom, ())
+    assert [f"{name}: {why}" for name, _, found in made for why in found] == []
+
+
+def test_a_png_holds_every_pixel(qtbot: QtBot) -> None:
+    width, height = 65, 7
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    for x in range(width):
+        for y in range(height):
+            image.setPixelColor(x, y, QColor((x * 37) % 256, (y * 91) % 256, (x * y) % 256))
+    again = QImage.fromData(png_of(image), "PNG")
+    assert again.convertToFormat(QImage.Format.Format_RGB32) == image
+
+
+def test_what_cannot_be_written_is_named(qtbot: QtBot, tmp_path: Path) -> None:
+    image = QImage(2, 2, QImage.Format.Format_RGB32)
+    image.fill(0)
+    for name in ("a.png", "a.jpg"):
+        with pytest.raises(ScreenshotError, match=name):
+            _save(image, tmp_path / "missing" / name)
+
+
+def test_the_keyboard_stays_where_it_is(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    window.resize(1440, 840)
+    window.open(str(data / "swh" / "small.shard"))
+    settle(window, 60)
+    for part in (window.objects.table, window.objects.filter, window.tree, window.hex.view):
+        part.setFocus()
+        for size in ((900, 560), (1440, 840)):
+            window.resize(*size)
+            settle(window, 20)
+            assert window.focusWidget() is part
+
+
+@pytest.mark.thorough
+def test_a_drawing_has_room(small: MainWindow) -> None:
+    window = small
+    window.show_part("trace", focus=True)
+    window.resize(640, 420)
+    settle(window, 20)
+    window.session.look_up(KEY)
+    window.hex.drawings.show()
+    settle(window, 60)
+    panel, giving, panels = window.hex.drawings.panel, window.giving_way, window.panels
+    assert panel is not None
+    assert panels.lowered
+    assert window.focusWidget() in (giving.line.next, giving.toggle), "the keyboard of the panel stays with the step"
+    window.session.go_to_step(3)
+    assert giving.line.counter.text() == "4 of 11"
+    giving.line.next.click()
+    assert window.session.walk.step == 4
+    window.show_part("trace")
+    assert panels.lowered, "the line tells the step"
+    giving.toggle.click()
+    settle(window, 20)
+    assert not panels.lowered
+    assert panels.in_front("trace")
+    window.hex.drawings.hide()
+    settle(window, 20)
+    assert not giving.line.isVisible()
+    assert not giving.toggle.isVisible()

@@ -21,6 +21,7 @@ from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.inspector.panel import Inspector
+from tests.app.shell.conftest import press
 
 SAMPLE = resources.resources() / "samples" / "swh" / "small.shard"
 
@@ -85,12 +86,7 @@ def opened(window: MainWindow) -> bytes:
     until(lambda: sandbox.impact is not None and sandbox.comparing is None)
     settle(window, 20)
     source = sandbox.source
-    assert source is not None
     return source.read(0, source.size)
-
-
-def press(box: QMessageBox, text: str) -> None:
-    next(button for button in box.buttons() if text in button.text().replace("&", "")).click()
 
 
 def keys(window: MainWindow, text: str) -> None:
@@ -118,7 +114,6 @@ def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow
     assert window.hex.state.selection.caret == 1502
     sandbox, actions = window.sandbox_shell.sandbox, window.sandbox_shell.actions
     assert sandbox.count == 2
-    assert sandbox.impact is not None
     assert [one.fate.value for one in sandbox.impact.objects] == ["wrong"]
     QTest.keySequence(window, actions.undo.shortcut())
     assert opened(window)[1500:1502] == bytes([0xDE, before[1501]])
@@ -152,7 +147,6 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert "do not fit: only 2 left" in window.notices.text
 
     word = before[1700:1703]
-    hits = before.count(word)
     assert window.byte_editing.ask_replace() is None
     window.hex.search.look_for("Hex", word.hex(" "))
     until(lambda: window.hex.search.hits.count > 0)
@@ -160,12 +154,10 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert "cannot replace 3" in window.notices.text
     was = opened(window)
     asked = window.byte_editing.ask_replace()
-    assert asked is not None
     asked.setTextValue('"abc"')
     asked.accept()
     assert opened(window) == was.replace(word, b"abc")
     assert window.sandbox_shell.sandbox.changes[-1].what.endswith("replaced")
-    assert hits >= 1
     window.sandbox_shell.actions.undo.trigger()
     assert opened(window) == was
     assert file.read_bytes() == before
@@ -199,7 +191,6 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     assert "not written yet" in window.notices.text
     QTest.keySequence(window, actions.write.shortcut())
     sheet = window.changing.editor.sheet
-    assert sheet is not None
     until(sheet.apply.isEnabled)
     keys(window, "ff")
     assert typed.count == 2, "the list does not change while it is asked"
@@ -210,7 +201,6 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     settle(window, 20)
     QTest.keySequence(window, actions.undo.shortcut())
     sheet = window.changing.editor.sheet
-    assert sheet is not None
     until(sheet.apply.isEnabled)
     sheet.apply.click()
     until(lambda: file.read_bytes() == before)
@@ -240,7 +230,6 @@ def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -
     assert tabs.tabText(0).startswith("* ")
     until(lambda: seen() == (9, "9", "0"))
     caret = window.session.selection.span
-    assert caret is not None
     assert caret.start == seed + 1, "typing goes on"
     at(window, seed)
     until(lambda: seen() == (9, "9", "9"))
@@ -270,7 +259,6 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     window.session.close_document(window.session.documents[0])
     assert window.session.uri == str(file)
     box = window.findChild(QMessageBox, "discardTyped")
-    assert isinstance(box, QMessageBox)
     box.reject()
     assert window.byte_editing.typed.count == 1
     window.session.close()
@@ -292,10 +280,8 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
     assert "Allow changes" in window.notices.text
     window.changing.actions.allow.trigger()
     assert window.changing.switch.allowed, window.changing.switch.why_not
-    assert [action.toolTip() for action in window.changing.actions.for_objects if action.isEnabled()]
     QTest.keyClick(table, Qt.Key.Key_Delete)
     sheet = window.changing.editor.sheet
-    assert sheet is not None
     assert sheet.windowTitle().startswith("Delete")
     sheet.reject()
 
@@ -317,7 +303,6 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
     assert not window.session.request.sandbox
     assert not window.sandbox_shell.sandbox.on
     source = window.session.shard.source if window.session.shard is not None else None
-    assert source is not None
     assert source.read(0, source.size) == file.read_bytes()
 
 
@@ -332,7 +317,6 @@ def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: Ma
     opened(window)
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
     settle(window, 20)
-    assert window.session.selection.span is not None
     assert 1500 <= window.session.selection.span.start <= 1502
     player.leave()
     settle(window, 20)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope.shell.drop_targets import DropTarget
@@ -47,7 +47,6 @@ class Dragging:
     def drop(self, point: QPoint) -> None:
         self.to(point)
         self.to(point)
-        assert self.target is not None
         place = QPointF(self.target.mapFrom(self.window, point))
         QApplication.sendEvent(self.target, QDropEvent(place, COPY, self.mime, LEFT, PLAIN))
 
@@ -69,7 +68,6 @@ def middle(window: MainWindow, place: DropTarget) -> QPoint:
 def test_two_places_over_an_open_file(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     open_in(window.session, qtbot, data / "swh" / "small.shard")
     shard = window.session.shard
-    assert shard is not None
     dropped = tmp_path / "dropped"
     dropped.write_bytes(shard.read(shard.objects.ref(0)))
     drag = Dragging(window, mime_of(dropped))
@@ -99,33 +97,16 @@ def test_other_drags_show_nothing(window: MainWindow, qtbot: QtBot, data: Path) 
 
 def test_several_files_are_opened_or_packed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     paths = (data / "swh" / "one.shard", data / "swh" / "small.shard")
-    for is_open in (False, True):
-        if is_open:
-            open_in(window.session, qtbot, data / "swh" / "small.shard")
-        drag = Dragging(window, mime_of(*paths))
-        drag.to(QPoint(600, 400))
-        assert window.drop_places.places == (DropTarget.OPEN, DropTarget.PACK)
-        drag.drop(middle(window, DropTarget.PACK))
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
-        sheet = window.findChild(NewShardDialog)
-        assert sheet is not None
-        assert sheet.form.inputs == tuple(map(str, paths))
-        sheet.reject()
-        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
-    window.session.close_all()
+    drag = Dragging(window, mime_of(*paths))
+    drag.to(QPoint(600, 400))
+    assert window.drop_places.places == (DropTarget.OPEN, DropTarget.PACK)
+    drag.drop(middle(window, DropTarget.PACK))
+    qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
+    sheet = window.findChild(NewShardDialog)
+    assert sheet.form.inputs == tuple(map(str, paths))
+    sheet.reject()
     drag = Dragging(window, mime_of(*paths))
     drag.to(QPoint(600, 400))
     drag.drop(middle(window, DropTarget.OPEN))
-    qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
-    qtbot.waitUntil(lambda: [one.request.name for one in window.session.documents] == ["one.shard", "small.shard"])
-
-
-def test_the_dialog_opens_several_files(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    window.actions_.open.trigger()
-    dialog = window.findChild(QFileDialog)
-    assert dialog is not None
-    assert dialog.fileMode() is QFileDialog.FileMode.ExistingFiles
-    dialog.filesSelected.emit([str(data / "swh" / f"{name}.shard") for name in ("one", "small")])
-    dialog.close()
     qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
     qtbot.waitUntil(lambda: [one.request.name for one in window.session.documents] == ["one.shard", "small.shard"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -12,8 +10,6 @@ from shardcore.teaching import resources
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from tests.app.shell.conftest import opened
-
-ROOT = Path(__file__).parents[3]
 
 
 def entry(window: MainWindow, text: str) -> list[str]:
@@ -27,9 +23,7 @@ def entry(window: MainWindow, text: str) -> list[str]:
 
 def test_the_field_completes_what_is_known(small: MainWindow) -> None:
     shard = small.session.shard
-    assert shard is not None
     key = shard.objects.keys[3]
-    assert key is not None
     assert any(words.startswith("header.index_position") for words in entry(small, "index_po"))
     assert any(words.startswith(f"object {key[:6]}") for words in entry(small, key[:4]))
     entry(small, "index+40")
@@ -40,7 +34,6 @@ def test_the_field_completes_what_is_known(small: MainWindow) -> None:
 
 def test_a_name_goes_to_the_field_and_a_star_to_what_it_points_to(small: MainWindow) -> None:
     shard = small.session.shard
-    assert shard is not None
     value = shard.fields["header.index_position"]
     start = small.hex.naming.places().starts["header.index_position"]
     for text, offset in (("header.index_position", start), ("*header.index_position", value), ("header.version", 32)):
@@ -67,13 +60,10 @@ def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None
 
 def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
     shard = small.session.shard
-    assert shard is not None
     key = shard.objects.keys[3]
-    assert key is not None
     entry(small, key[:7])
     QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
     settle(small, 40)
-    assert small.trace.trace is not None
     assert small.trace.trace.key == key
     assert small.trace.trace.outcome == "found"
     assert small.session.selection.row == 3

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -63,7 +62,6 @@ def test_a_lookup(shown: MainWindow, qtbot: QtBot) -> None:
     assert screen.sentence.text().startswith("The key begins at slot 12")
     press(screen, shown, "back", "back")
     assert screen.counter.text() == "7 of 11 · The displacement"
-    assert screen.slide is not None
     assert screen.beat == len(screen.slide.beats) - 1
     press(screen, shown, "last")
     assert screen.at == 10
@@ -104,7 +102,6 @@ def test_a_lesson(shown: MainWindow, settings: Settings) -> None:
     teaching.player.start(lessons()[0])
     settle(shown, 60)
     screen = begun(shown)
-    assert screen.slide is not None
     while not screen.slide.beats[screen.beat].asks:
         press(screen, shown, "next")
     assert screen.choices.text().startswith("a) ")
@@ -123,26 +120,15 @@ def test_a_lesson(shown: MainWindow, settings: Settings) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_seen_in_the_room(shown: MainWindow, settings: Settings) -> None:
+def test_dark_and_played(shown: MainWindow, settings: Settings) -> None:
+    """The screen alone is dark; *Play* goes on by itself, at the speed that was chosen; both are remembered."""
     screen = begun(shown)
     press(screen, shown, "dark")
     assert settings.lecture_dark
     assert theme.of(screen.drawing).name == "dark-room"
     assert theme.of(shown.hex).name != "dark-room"
-    screen._hide_cursor()
-    hidden = QGuiApplication.overrideCursor()
-    assert hidden is None or hidden.shape() == Qt.CursorShape.BlankCursor
-    press(screen, shown, "leave")
-    assert QGuiApplication.overrideCursor() is None
-
-
-@pytest.mark.thorough
-def test_played(shown: MainWindow, settings: Settings) -> None:
-    """*Play* goes on by itself, at the speed that was chosen and is remembered."""
-    screen = begun(shown)
     press(screen, shown, "speed", "play")
     assert screen.at == 1
-    assert screen.counter.text().endswith("▶ 2×")
     assert settings.play_speed == 2
     screen._tick()
     assert screen.at == 2

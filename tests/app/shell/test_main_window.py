@@ -1,4 +1,4 @@
-"""The whole window: opening, one selection everywhere, messages, themes, and a quiet end."""
+"""The whole window: its frame, opening, one selection everywhere, messages, and a quiet end."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCommandLinkButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QCommandLinkButton, QMenu, QTabBar, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore import Node, Span
+from shardcore import FormatError, Node, Remedy, ShardError, Span
 from shardcore.teaching import resources
+from shardscope.session.error_words import ADVICE, error_text
+from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.notices import NoticeTone
+from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.inspector.panel import Inspector
@@ -25,7 +29,7 @@ from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.widgets.node_model import NODE_ROLE
-from tests.app.shell.conftest import opened
+from tests.app.shell.conftest import NORMAL, opened
 
 
 def current_node(window: MainWindow) -> Node:
@@ -76,30 +80,22 @@ def test_a_data_set_of_key_spaces_has_no_objects_yet(window: MainWindow, qtbot: 
     cards = window.spaces.findChildren(QCommandLinkButton)
     assert window.spaces.isVisible()
     assert [card.text() for card in cards] == ["16_16_16", "32_32_32", "mesh", "skeletons"]
-    facts = "segmentation scale · 64 × 64 × 64 voxels · 16 × 16 × 16 nm · sharded"
-    assert cards[0].description().replace("\u00a0", " ") == facts
     with qtbot.waitSignal(window.session.opened):
         cards[2].click()
     assert window.session.uri.endswith("segmentation/mesh")
     assert window.hex.isVisible()
 
 
-def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindow) -> None:
-    actions = [action for action in window.findChildren(QAction) if not action.isSeparator()]
+def test_no_shortcut_is_given_twice(window: MainWindow) -> None:
     seen: dict[str, str] = {}
-    for action in actions:
+    for action in window.findChildren(QAction):
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.PortableText)
         local = action.shortcutContext() is Qt.ShortcutContext.WidgetWithChildrenShortcut
-        if keys and not local:
-            if keys in ("Ctrl+Z", "Ctrl+Shift+Z"):
-                continue  # of the sandbox, of typed bytes, of the last edit: only one of them is enabled at a time
+        # Undo is of the sandbox, of typed bytes, or of the last edit: only one of them is enabled at a time.
+        if keys and not local and keys not in ("Ctrl+Z", "Ctrl+Shift+Z"):
             assert keys not in seen, f"{keys}: {seen[keys]} and {action.text()}"
             seen[keys] = action.text()
     assert {"Ctrl+O", "Ctrl+G", "Ctrl+F", "Ctrl+E", "Ctrl+L", "Ctrl+T", "F5"} <= set(seen)
-    menus = [action.menu() for action in window.menuBar().actions()]
-    for menu in menus:
-        for action in menu.actions():  # type: ignore[union-attr]
-            assert action.isSeparator() or action.text()
 
 
 # --- one selection ---
@@ -129,21 +125,15 @@ def test_opening_selects_the_file(small: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.thorough
-def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
-    """A byte chosen in the hex view: tree, object table and inspector follow."""
+def test_a_byte_a_node_and_an_object_select_everywhere(small: MainWindow, qtbot: QtBot) -> None:
+    """What is chosen in the bytes, in the tree or by the mouse in the objects is followed by the two others."""
     small.hex.view.state.move_caret(700)
     qtbot.waitUntil(lambda: small.session.selection.complete)
     settle(small, 40)
-    row = small.session.selection.row
-    assert row is not None
+    assert small.session.selection.row is not None
     assert current_node(small).name == "content"
     assert current_node(small).span.covers(700)
-    assert current_row(small) == row
-
-
-@pytest.mark.thorough
-def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
-    """A node chosen in the tree: the hex view shows its bytes, the object table its object."""
+    assert current_row(small) == small.session.selection.row
     tree = small.panels.panel(StructureTree)
     root = tree.nodes.index(0, 0)
     section = tree.nodes.index(2, 0, root)
@@ -153,24 +143,15 @@ def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     settle(small, 40)
     node = current_node(small)
     assert small.hex.view.state.selection.span == node.span
-    assert small.session.selection.ref is not None
     assert small.session.selection.ref.key == node.name
     assert current_row(small) == small.session.selection.row
-
-
-@pytest.mark.thorough
-def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
-    """A row chosen by the mouse: bytes and tree follow, and the row stays where it is."""
     table = small.objects.table
-    place = table.visualRect(table.model().index(3, 1)).center()
+    place = table.visualRect(table.model().index(5, 1)).center()
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     settle(small, 40)
     ref = small.session.selection.ref
-    assert ref is not None
-    assert ref.row == 3
-    assert small.hex.view.state.selection.span == ref.spans[0]
-    assert current_node(small).span == ref.spans[0]
-    assert current_row(small) == 3
+    assert (ref.row, current_row(small)) == (5, 5)
+    assert small.hex.view.state.selection.span == current_node(small).span == ref.spans[0]
 
 
 # --- bad input ---
@@ -183,10 +164,7 @@ def test_a_damaged_file_says_where_and_stays_open(window: MainWindow, qtbot: QtB
     path.write_bytes(content)
     opened(window, qtbot, path)
     shard = window.session.shard
-    assert shard is not None
-    assert shard.damage is not None
     assert "Damaged" in window.notices.text
-    assert shard.damage.span is not None
     assert f"{shard.damage.span.start:#x}" in window.notices.text
     assert window.hex.view.state.selection.span.start == shard.damage.span.start
     window.session.select_span(Span("", 700, 701))
@@ -212,7 +190,9 @@ def test_a_file_that_is_gone_cannot_be_opened(small: MainWindow, qtbot: QtBot, t
 
 
 @pytest.mark.thorough
-def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+def test_a_file_that_shrinks_or_vanishes_offers_to_reload(
+    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "shrinks.shard"
     shutil.copy(data / "swh" / "medium.shard", path)
     opened(window, qtbot, path)
@@ -226,19 +206,12 @@ def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, 
     settle(window, 40)
     assert "Damaged" in window.notices.text
     assert window.hex.view.state.layout.size == 1000
-
-
-def test_a_file_that_vanishes_offers_to_reload(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
-    path = tmp_path / "vanishes.shard"
-    shutil.copy(data / "swh" / "small.shard", path)
-    opened(window, qtbot, path)
     path.unlink()
     with qtbot.waitSignal(window.session.source_trouble):
         window.session.check_source()
     with qtbot.waitSignal(window.session.failed):
         window.notices.button.click()
     assert window.session.shard is not None
-    assert window.notices.text
 
 
 # --- dropping, themes, the end ---
@@ -311,3 +284,173 @@ def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: Q
     opened(window, qtbot, data / "swh" / "small.shard")
     assert in_front(window.panels.panel(StructureTree))
     assert not in_front(window.places)
+
+
+ROWS = 26
+SIDE = 420
+"""Width of the left docks at the first start."""
+
+
+def docks(window: MainWindow) -> dict[str, QRect]:
+    panels = window.panels
+    return {name: dock.geometry() for name, dock in panels.by_name.items() if panels.in_front(name)}
+
+
+def close_buttons(window: MainWindow) -> list[QToolButton]:
+    bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    side = QTabBar.ButtonPosition.RightSide
+    found = [bar.tabButton(tab, side) for bar in bars if bar.isVisible() for tab in range(bar.count())]
+    return [button for button in found if isinstance(button, QToolButton)]
+
+
+def rows(window: MainWindow) -> int:
+    start, stop = window.hex.state.visible_bytes
+    return (stop - start) // window.hex.state.layout.width
+
+
+def neighbours(window: MainWindow) -> dict[str, set[str]]:
+    found = window.panels.by_name.items()
+    return {name: {other.objectName() for other in window.tabifiedDockWidgets(dock)} for name, dock in found}
+
+
+# --- room for the bytes ---
+
+
+def test_panels_on_demand_are_closed_by_their_tab(small: MainWindow, qtbot: QtBot) -> None:
+    small.show_part("lessons")
+    settle(small, 20)
+    assert small.panels.in_front("lessons")
+    assert [button.objectName() for button in close_buttons(small)] == ["lessons"]
+    qtbot.mouseClick(close_buttons(small)[0], Qt.MouseButton.LeftButton)
+    settle(small, 20)
+    assert "lessons" in small.panels.closed
+    assert any(small.panels.in_front(name) for name in ("inspector", "trace", "preview"))
+    assert not close_buttons(small)
+
+
+def test_a_panel_opened_in_a_small_window_stays_open(small: MainWindow, qtbot: QtBot) -> None:
+    small.resize(700, 500)
+    qtbot.waitUntil(lambda: small.panels.folded)
+    small.show_part("findings")
+    settle(small, 20)
+    assert docks(small).keys() == {"findings"}
+    small.resize(NORMAL)
+    qtbot.waitUntil(lambda: "findings" in docks(small))
+    settle(small, 20)
+    assert docks(small).keys() == {"structure", "objects", "inspector", "findings"}
+
+
+# --- nothing moves ---
+
+
+def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
+    before = docks(small)
+    small.notices.add_notice(
+        "Something is wrong with this file. " * 40, NoticeTone.ERROR, action="Do something about it"
+    )
+    small.session.message.emit("a very long sentence about what was done " * 60)
+    small.line.show_format("swh 1", "because of many things " * 40)
+    small.hex.actions_.find.trigger()
+    small.hex.search.status.setText("not found " * 60)
+    settle(small, 20)
+    assert docks(small) == before
+    assert small.notices.isVisible()
+    small.notices.clear()
+    small.hex.search.close_bar()
+    settle(small, 20)
+    assert docks(small) == before
+
+
+def test_a_letter_is_of_one_menu_entry_or_button(small: MainWindow) -> None:
+    def letters(menu: QWidget) -> list[str]:
+        return [letter for action in menu.actions() if (letter := QKeySequence.mnemonic(action.text()).toString())]
+
+    menus = [menu for menu in small.menuBar().findChildren(QMenu) if menu.actions()]
+    assert len(menus) > 6
+    for menu in (small.menuBar(), *menus):
+        assert len(letters(menu)) == len(set(letters(menu))), [action.text() for action in menu.actions()]
+    buttons = {button.text() for button in small.findChildren(QAbstractButton) if button.window() is small}
+    assert not {text for text in buttons if QKeySequence.mnemonic(text).toString() in letters(small.menuBar())}
+
+
+@pytest.mark.thorough
+def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> None:
+    settle(small, 100)
+    before, tabs = docks(small), neighbours(small)
+    assert before["structure"].width() == SIDE
+    by_name = small.panels.by_name
+    by_name["objects"].setFloating(True)
+    by_name["inspector"].close()
+    small.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, by_name["structure"])
+    small.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, by_name["findings"])
+    small.resizeDocks([by_name["structure"]], [600], Qt.Orientation.Horizontal)
+    settle(small, 100)
+    assert docks(small) != before
+    small.actions_.default_layout.trigger()
+    settle(small, 100)
+    assert docks(small) == before
+    assert neighbours(small) == tabs
+    assert small.panels.closed == {panel.name for panel in PANELS if panel.on_demand}
+
+
+# --- sizes ---
+
+
+@pytest.mark.parametrize("size", [(640, 420), (1440, 840), (2560, 1440)])
+def test_the_window_has_the_size_that_is_asked_for(small: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    small.resize(*size)
+    assert small.size() == QSize(*size)
+    qtbot.waitUntil(lambda: small.panels.folded is (size[0] < 1100))
+    least = 4 if size[1] < 500 else ROWS
+    qtbot.waitUntil(lambda: rows(small) >= least)
+    for place in docks(small).values():
+        assert small.rect().contains(place)
+
+
+# --- actions ---
+
+
+@pytest.mark.thorough
+def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
+    """Going to a part by its key leaves the selection as it is."""
+    small.session.select_span(Span("", 700, 701))
+    settle(small, 40)
+    before = small.session.selection.span
+    for name in ("structure", "inspector", "trace", "objects", "findings", "transfers", "places"):
+        small.show_part(name, focus=True)
+        QTest.keyClick(small.hex.view if name == "places" else small.focusWidget(), Qt.Key.Key_Tab)
+        settle(small, 40)
+        assert small.session.selection.span == before, name
+
+
+# --- what the window says ---
+
+
+def test_every_remedy_is_said_in_words_of_the_window() -> None:
+    assert set(ADVICE) == set(Remedy)
+    for remedy in Remedy:
+        said = error_text(ShardError("It cannot be read", remedy=remedy))
+        assert said.startswith("It cannot be read. ")
+        assert said.endswith(".")
+        assert "--" not in said
+        assert "=" not in said
+    assert error_text(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
+
+
+def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    spec = {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "hash": "identity",
+        "preshift_bits": 0,
+        "minishard_bits": 1,
+        "shard_bits": 2,
+        "minishard_index_encoding": "raw",
+        "data_encoding": "raw",
+    }
+    path = data / "neuroglancer" / "bare_shard" / "0.shard"
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(OpenRequest(str(path), "neuroglancer", {"spec": spec}))
+    qtbot.waitUntil(lambda: window.notices.text.startswith("The specification does not match the file: "))
+    assert "minishard 0" in window.notices.text
+    assert window.notices.button.text() == "Change…"
+    settle(window, 40)

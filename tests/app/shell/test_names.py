@@ -1,17 +1,20 @@
-"""Names for those who do not see the window, and letters that every font has."""
+"""Names for those who do not see the window and in the pages of the docs; letters that every font has."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QFont, QFontDatabase, QFontMetrics
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QWidget
+from PySide6.QtGui import QAccessible, QAction, QFont, QFontDatabase, QFontMetrics
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardscope.session.session import IndexState
+from shardscope.learning.help.shortcuts import shortcuts
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.trace.panel import OutcomeBand
@@ -47,18 +50,6 @@ def unnamed(window: QWidget) -> list[str]:
     return found
 
 
-def test_everything_that_takes_the_keyboard_has_a_name(qtbot: QtBot, settings: Settings, data: Path) -> None:
-    window = MainWindow(settings)
-    qtbot.addWidget(window)
-    window.show()
-    assert unnamed(window) == []
-    with qtbot.waitSignal(window.session.opened):
-        window.open(str(data / "swh" / "small.shard"))
-    qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED and not window.jobs.open_jobs)
-    assert unnamed(window) == []
-    window.close()
-
-
 PLAIN = frozenset({"Client", "Border", "ScrollBar", "Splitter", "Grip", "Separator", "Pane", "LayeredPane", "NoRole"})
 """Roles of areas that only hold others, or that Qt moves by itself: they need no name."""
 
@@ -90,9 +81,10 @@ def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> N
     qtbot.addWidget(window)
     window.show()
     settle(window, 40)
-    found = without_role_or_name(window)
+    found = {*without_role_or_name(window), *unnamed(window)}
     window.open(str(ROOT / "resources" / "samples" / "swh" / "small.shard"))
     settle(window, 40)
+    found |= {*unnamed(window)}
     window.hex.actions_.find.trigger()
     window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
     settle(window, 40)
@@ -117,3 +109,51 @@ def test_every_letter_that_is_shown_has_a_shape(qtbot: QtBot) -> None:
         if ord(letter) > 127 and not metrics.inFontUcs4(ord(letter))
     }
     assert missing == set()
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+MENUS = "File|Edit|View|Go|Tools|Learn|Help"
+_PATH = re.compile(rf"\*((?:{MENUS})(?: › [^*›]+)+)\*")
+_ROW = re.compile(r"^\| ((?:Ctrl|Alt|Shift|F\d)[^|]*) \|", re.MULTILINE)
+
+
+def entries(menu: QMenu, before: str) -> Iterator[str]:
+    for action in menu.actions():
+        if not action.isSeparator():
+            path = f"{before} › {plain(action)}"
+            yield path
+            below = action.menu()
+            if isinstance(below, QMenu):
+                yield from entries(below, path)
+
+
+def plain(action: QAction) -> str:
+    return re.sub(r" …$", "…", action.text().replace("&", "")).strip()
+
+
+def test_menus_and_keys_of_the_pages_exist(qtbot: QtBot, tmp_path: Path) -> None:
+    window = MainWindow(Settings(tmp_path / "settings.json"))
+    qtbot.addWidget(window)
+    found = {
+        path
+        for top in window.menuBar().actions()
+        if isinstance(menu := top.menu(), QMenu)
+        for path in entries(menu, plain(top))
+    }
+    keys = {key for one in shortcuts(window) for key in one.keys.split(", ")}
+    for page in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        for path in _PATH.findall(text):
+            named = re.sub(r"\s+", " ", path)
+            assert any(one.removesuffix("…") == named.removesuffix("…") for one in found), f"{page.name}: {named}"
+    for page in (DOCS / "guide").glob("*.md"):
+        for row in _ROW.findall(page.read_text(encoding="utf-8")):
+            for key in re.split(r", |; with.*", row):
+                short = key.replace("Page Down", "PgDown").replace("Page Up", "PgUp")
+                assert short in keys | OWN, f"{page.name}: {key}"
+    index = (DOCS / "guide" / "index.md").read_text(encoding="utf-8")
+    assert all(panel.shortcut in index for panel in PANELS if panel.name != "hits")
+
+
+OWN = {"Ctrl+Home", "Ctrl+End", "Ctrl+PgDown", "Ctrl+PgUp", "Shift+F1"}
+"""Keys of the bytes themselves, which are no entries of a menu."""

@@ -51,7 +51,6 @@ def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None
         window.session.select_span(Span("", start, start + 8))
         QTest.keyClick(window.hex.view, Qt.Key.Key_B, CONTROL)
         dialog = window.findChild(NoteDialog)
-        assert isinstance(dialog, NoteDialog)
         QTest.keyClicks(dialog.field, f"at {start}")
         QTest.keyClick(dialog.field, Qt.Key.Key_Return, CONTROL)
         qtbot.waitUntil(lambda: not window.findChildren(NoteDialog))
@@ -84,7 +83,6 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
     qtbot.waitUntil(window.isActiveWindow)
     QTest.keyClick(window, Qt.Key.Key_K, CONTROL | SHIFT)
     dialog = window.noting.finding.dialog
-    assert dialog is not None
     QTest.keyClicks(dialog.key, "mine")
     dialog.where.setEditText(str(tmp_path / "files"))
     QTest.keyClick(dialog.key, Qt.Key.Key_Return)
@@ -127,7 +125,6 @@ def test_a_second_start_does_not_change_the_file_below_a_dialog(qtbot: QtBot, wi
     window.session.select_span(Span("", 8, 16))
     window.panels.panel(NotesPanel).ask()
     dialog = window.findChild(NoteDialog)
-    assert isinstance(dialog, NoteDialog)
     window.take_over([Handover(str(one)), Handover(str(data / "swh" / "medium.shard"))])
     qtbot.waitUntil(lambda: len(window.session.documents) == 3)
     assert window.session.uri == str(two)

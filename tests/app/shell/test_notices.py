@@ -23,6 +23,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.screenshot import settle
 from tests.app.conftest import extract_to
+from tests.app.shell.conftest import asked
 
 
 @pytest.fixture
@@ -87,8 +88,6 @@ def test_a_full_disk_is_reported_with_counts(shown: MainWindow, tmp_path: Path) 
     assert tones(shown) == [NoticeTone.ERROR]
     assert shown.notices.text.startswith("5 of 12 files written to out; ")
     assert "No space left on device" in shown.notices.text
-    jobs = shown.transfers.jobs.model
-    assert "No space left on device" in jobs.index(0, 4).data()
 
 
 @pytest.mark.thorough
@@ -125,7 +124,6 @@ def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_
 def test_a_success_goes_by_itself_and_an_error_stays(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert module.FADES_MILLISECONDS == 6_000
     monkeypatch.setattr(module, "FADES_MILLISECONDS", 20)
     for tone in NoticeTone:
         window.notices.add_notice(f"This is {tone.name}", tone)
@@ -146,6 +144,11 @@ def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
     stack.add_notice("other")
     stack.add_notice("other")
     assert [notice.text for notice in stack.all] == ["second", "other"]
+    stack.all[1].dismiss.click()
+    done: list[str] = []
+    stack.add_notice("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
+    stack.button.click()
+    assert (done, stack.text) == (["reloaded"], "second")
 
 
 @pytest.mark.thorough
@@ -153,7 +156,6 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     window.open(str(data / "swh" / "small.shard"))
     settle(window, 60)
     button = window.objects.salvage_button
-    assert button is not None
     assert button.isHidden()
     path = tmp_path / "cut.shard"
     content = (data / "swh" / "small.shard").read_bytes()
@@ -166,10 +168,8 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     assert button.text() in [one.text() for one in window.notices.buttons]
     button.click()
     settle(window, 60)
-    assert window.sandbox_shell.salvaging.sheet is not None
     window.sandbox_shell.salvaging.sheet.reject()
     window.notices.buttons[-1].click()
-    assert window.sandbox_shell.salvaging.sheet is not None
     window.sandbox_shell.salvaging.sheet.reject()
     settle(window, 60)
 
@@ -190,29 +190,10 @@ def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path
     assert window.sandbox_shell.actions.salvage.isEnabled()
 
 
-def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:
-    hold, entered = threading.Event(), threading.Event()
-
-    def work(_: Job) -> None:
-        entered.set()
-        hold.wait(20)
-
-    shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
-    assert entered.wait(10)
-    shown.close()
-    box = shown.findChild(QMessageBox, "quitWhileWriting")
-    assert isinstance(box, QMessageBox)
-    assert box.text() == "Still running: Extract 12 objects."
-    box.reject()
-    assert shown.isVisible()
-    hold.set()
-    settle(shown, 60)
-    shown.close()
-    assert not shown.isVisible()
-
-
 @pytest.mark.parametrize("succeeds", [True, False])
-def test_the_window_quits_once_the_files_are_written(shown: MainWindow, succeeds: bool) -> None:
+def test_quitting_asks_while_files_are_written_and_follows_once_they_are(
+    qtbot: QtBot, shown: MainWindow, succeeds: bool
+) -> None:
     hold = threading.Event()
 
     def work(_: Job) -> None:
@@ -222,8 +203,12 @@ def test_the_window_quits_once_the_files_are_written(shown: MainWindow, succeeds
 
     shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
     shown.close()
-    box = shown.findChild(QMessageBox, "quitWhileWriting")
-    assert isinstance(box, QMessageBox)
+    box = asked(qtbot, shown, "quitWhileWriting")
+    assert box.text() == "Still running: Extract 12 objects."
+    box.reject()
+    assert shown.isVisible()
+    shown.close()
+    asked(qtbot, shown, "quitWhileWriting")
     hold.set()
     settle(shown, 60)
     assert shown.findChild(QMessageBox, "quitWhileWriting") is None

@@ -1,7 +1,9 @@
-"""Opening addresses: what is understood, as whom, what is allowed, and what is remembered."""
+"""Opening addresses: what is understood, as whom, and what is remembered; stores named by a file are asked about."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,12 +17,15 @@ from shardcore import RemoteOptions
 from shardscope.session.connections import Connections, LoginKind, from_json, login_kind_of, to_json
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.dialog import AddressDialog, probe
+from tests.app.shell.conftest import asked, press
 from tests.app.shell.test_names import unnamed
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
+from tests.remote.test_trust import write_zones
 
 SIGNATURE = "X-Amz-Signature=0123456789abcdef0123456789abcdef"
 
@@ -37,7 +42,7 @@ def stored(s3: Place, data: Path) -> Place:
 
 
 def reached(place: Place, **more: object) -> RemoteOptions:
-    return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)  # type: ignore[arg-type]
+    return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)
 
 
 def signed(place: Place) -> RemoteOptions:
@@ -74,7 +79,6 @@ def test_a_bucket_stays_at_its_store() -> None:
     assert later.needs_keys("arn:aws:s3:::private/k")
     for uri in ("s3://private/other", "s3a://private/other", "arn:aws:s3:::private/other"):
         way = later.connection_for(uri)
-        assert way is not None
         assert (way.endpoint_url, way.anonymous) == (lab, True)
     assert later.connection_for("https://private.s3.amazonaws.com/k") is None
     assert later.connection_for("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
@@ -182,7 +186,6 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     with qtbot.waitSignal(window.session.opened):
         sheet.open_button.click()
     assert window.windowTitle().startswith("small.shard")
-    assert window.session.request_log is not None
     assert window.session.request_log.requests
 
 
@@ -199,7 +202,6 @@ def test_no_secret_is_kept(
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
     tape = window.session.request_log
-    assert tape is not None
     with qtbot.waitSignal(window.session.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
     seen = [
@@ -248,3 +250,63 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
     assert window.notices.button.text() == "Change the address…"
     assert "shardcore" not in window.notices.text
     assert "RemoteOptions" not in window.notices.text
+
+
+def test_the_window_asks_before_a_folder_beside_the_info(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path
+) -> None:
+    root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
+    info = json.loads((root / "x/info").read_text())
+    info["scales"].append(info["scales"][0] | {"key": "../s1"})
+    (root / "x/info").write_text(json.dumps(info))
+    with qtbot.waitSignal(window.session.opened):
+        window.open(str(root / "x"))
+    model = window.places.model
+    window.places.chosen.emit(model.place(model.index(0, 0)).where)
+    box = asked(qtbot, window, "untrusted")
+    assert box.text() == f"Open {root / 's0'}, {root / 's1'}?"
+    with qtbot.waitSignal(window.session.opened):
+        press(box, "Open")
+    assert window.session.shard.objects.keys[:] == ["0"]
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_answer_decides_what_is_told(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path, agrees: bool
+) -> None:
+    root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
+    window.open_paths([str(data / "swh" / "small.shard"), str(root / "x")])
+    box = asked(qtbot, window, "untrusted")
+    qtbot.waitUntil(lambda: window.session.shard is not None)
+    assert window.notices.all == []
+    press(box, "Open" if agrees else "Cancel")
+    if agrees:
+        qtbot.waitUntil(lambda: window.session.uri == str(root / "x"))
+    assert [one.text.count("Cannot open ") for one in window.notices.all] == [1] * (not agrees)
+
+
+@pytest.mark.thorough
+def test_the_window_asks_before_it_connects(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "<b>lab</b>")
+    with RangeServer() as server:
+        write_zones(tmp_path, f"http://{server.host}")
+        window.open(str(tmp_path))
+        box = asked(qtbot, window, "untrusted")
+        assert box.text() == f"Connect to http://{server.host} as profile <b>lab</b>?"
+        assert box.textFormat() is Qt.TextFormat.PlainText
+        assert box.defaultButton() is box.escapeButton()
+        box.reject()
+        settle(window, 20)
+        assert window.session.shard is None
+        assert not list(server.log)
+        monkeypatch.delenv("AWS_PROFILE")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        window.open(str(tmp_path))
+        box = asked(qtbot, window, "untrusted")
+        with qtbot.waitSignal(window.session.opened, timeout=60_000):
+            press(box, "Connect")
+        assert list(server.log)
+        assert window.session.request.remote.trusted == {f"http://{server.host}"}

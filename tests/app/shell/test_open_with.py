@@ -1,10 +1,11 @@
-"""Opening in another way than by recognising."""
+"""Opening in another way than by recognising; objects that are shards or archives, in tabs of their own."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -12,11 +13,18 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardscope.session.open_request import OpenRequest
-from shardscope.session.session import Session
+from shardcore import Span
+from shardcore.sources.patched import Change
+from shardscope.session.open_request import OpenRequest, file_of, name_of
+from shardscope.session.session import IndexState, Session
+from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices
 from shardscope.shell.open_with import OpenAs, OpenAsDialog, guess_text
-from shardscope.widgets.option_fields import FlagField, FolderField, JsonField, json_problem
+from shardscope.startup.file_links import split_link
+from shardscope.views.inspector.panel import Inspector
+from shardscope.views.preview.panel import PreviewPanel
+from shardscope.widgets.option_fields import JsonField, json_problem
+from tests.remote.servers import RangeServer
 
 FORMATS = shardcore.shards.registry.all_formats()
 
@@ -49,12 +57,6 @@ def spec_of(dialog: OpenAsDialog) -> JsonField:
     return field
 
 
-def deleted_of(dialog: OpenAsDialog) -> FlagField:
-    field = dialog.fields["deleted"]
-    assert isinstance(field, FlagField)
-    return field
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -73,23 +75,6 @@ def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
     found = json_problem(text)
     assert found.startswith(problem)
     assert bool(found) == bool(problem)
-
-
-def test_fields_make_a_request(qtbot: QtBot) -> None:
-    """What is filled in is what is opened."""
-    dialog = OpenAsDialog(OpenRequest(""), FORMATS)
-    qtbot.addWidget(dialog)
-    assert not dialog.apply.isEnabled()
-    dialog.path.setText(" some.shard ")
-    assert dialog.apply.isEnabled()
-    assert dialog.request == OpenRequest("some.shard")
-    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
-    folder = dialog.fields["xorbs"]
-    assert isinstance(folder, FolderField)
-    folder.line.setText("xorbs")
-    with qtbot.waitSignal(dialog.chosen) as caught:
-        dialog.apply.click()
-    assert caught.args == [OpenRequest("some.shard", "mdb", {"xorbs": "xorbs"})]
 
 
 def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
@@ -131,33 +116,153 @@ def test_a_guess_is_told_and_can_be_changed(
     spec_of(dialog).editor.setPlainText(json.dumps(spec))
     with qtbot.waitSignal(session.opened):
         QTest.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
-    assert session.shard is not None
     assert session.shard.evidence == ()
     assert json.loads(session.request.options["spec"]) == spec
-    assert bar.text == ""
-
-
-def test_a_stated_specification_is_not_told(
-    qtbot: QtBot, session: Session, ways: tuple[OpenAs, Notices, QWidget], data: Path
-) -> None:
-    made, bar, _ = ways
-    assert made.change() is None
-    with qtbot.waitSignal(session.opened):
-        session.open(str(data / "neuroglancer" / "identity_raw"))
     assert bar.text == ""
 
 
 def test_open_with_asks_for_everything(
     qtbot: QtBot, session: Session, ways: tuple[OpenAs, Notices, QWidget], data: Path
 ) -> None:
-    made, _, window = ways
+    made, bar, window = ways
+    assert made.change() is None
+    with qtbot.waitSignal(session.opened):
+        session.open(str(data / "neuroglancer" / "identity_raw"))
+    assert bar.text == "", "a specification that is stated is not told"
     made.ask()
     dialog = dialog_of(qtbot, window)
+    assert not dialog.apply.isEnabled()
     names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
     assert names == {None, *shardcore.shards.registry.FORMATS}
-    dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
+    path = data / "des" / "sidecar" / "20261103_51_0000.des"
+    dialog.path.setText(f" {path} ")
     dialog.format.setCurrentIndex(dialog.format.findData("des"))
-    deleted_of(dialog).box.setChecked(True)
+    field = dialog.fields["deleted"]
+    field.box.setChecked(True)
     with qtbot.waitSignal(session.opened):
         dialog.apply.click()
-    assert session.request.deleted
+    assert (session.uri, session.request.format, session.request.deleted) == (str(path), "des", True)
+
+
+CONTAINERS = Path(__file__).parents[2] / "data" / "containers"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "archive.des"
+    with shardcore.create(path, format="des", codec="none") as writer:
+        writer.add("2090", (CONTAINERS / "members.zip").read_bytes())
+        writer.add("a/b#c", (CONTAINERS / "array.npy").read_bytes())
+        writer.add("text", b"nothing that opens\n")
+    return path
+
+
+def opened(qtbot: QtBot, session: Session, what: str | OpenRequest) -> None:
+    with qtbot.waitSignal(session.opened):
+        session.open(what)
+    qtbot.waitUntil(lambda: session.index_state is not IndexState.LOADING)
+
+
+def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    session = window.session
+    opened(qtbot, session, str(archive))
+    table = window.objects.table
+    for key in ("2090", "model.safetensors"):
+        qtbot.waitUntil(lambda: session.listing is not None)
+        row = session.shard.find(key).row
+        session.select_row(row)
+        qtbot.waitUntil(lambda: table.selected_count() == 1)
+        assert window.objects.actions_.inside.isEnabled()
+        with qtbot.waitSignal(session.opened):
+            window.objects.actions_.inside.trigger()
+    assert session.shard.format == "safetensors"
+    assert session.request == OpenRequest(str(archive), inside=("2090", "model.safetensors"))
+    assert session.uri == f"{archive}#/2090/model.safetensors"
+    assert window.windowTitle() == "archive.des › 2090 › model.safetensors[*] — Shardscope"
+    session.select_span(Span("", 0, 1))
+    qtbot.waitUntil(lambda: window.hex.breadcrumb.plain.startswith("archive.des › 2090 › model.safetensors › length"))
+    assert window.settings.recent[0] == session.uri
+    shown = [document.request.title for document in session.documents]
+    assert shown == ["archive.des", "archive.des › 2090", "archive.des › 2090 › model.safetensors"]
+    with qtbot.waitSignal(session.opened):
+        session.open_tab(OpenRequest(str(archive), inside=("2090",)))
+    assert len(session.documents) == 3
+
+
+def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    opened(qtbot, window.session, str(archive))
+    with qtbot.waitSignal(window.session.troubled) as told:
+        window.session.open_inside("text")
+    assert "Cannot open it" in told.args[0]
+    assert window.session.request.inside == ()
+
+
+def test_members_open_from_the_preview(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    session = window.session
+    opened(qtbot, session, str(archive))
+    window.show_part("preview")
+    preview = window.findChild(PreviewPanel)
+    session.select_row(session.shard.find("2090").row)
+    qtbot.waitUntil(lambda: preview.shown is not None)
+    with qtbot.waitSignal(session.opened):
+        preview.open_member("model.safetensors")
+    assert session.request.inside == ("2090", "model.safetensors")
+    with qtbot.waitSignal(session.opened):
+        session.open_tab(OpenRequest(str(archive)))
+    with qtbot.waitSignal(session.troubled) as told:
+        session.open_inside("2090", "folder/text.txt")
+    assert "text.txt" in told.args[0]
+
+
+def test_links_select_bytes_inside(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    """A link with a place opens what is inside and selects there; what is copied again is the same link."""
+    link = f"{archive}#/a%2Fb%23c#128-132"
+    uri, span = split_link(link)
+    assert (uri, span) == (f"{archive}#/a%2Fb%23c", Span("", 128, 132))
+    with qtbot.waitSignal(window.session.opened):
+        window.open(uri, select=span)
+    assert window.session.request == OpenRequest(str(archive), inside=("a/b#c",))
+    window.show_part("inspector")
+    inspector = window.findChild(Inspector)
+    qtbot.waitUntil(lambda: inspector.card() is not None)
+    card = inspector.card()
+    assert card is not None
+    assert str(archive) in str(card)
+    assert "a%2Fb%23c" in str(card)
+    assert (name_of(uri), file_of(uri)) == ("archive.des › a/b#c", str(archive))
+
+
+def test_what_is_inside_is_read_only(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    swh = archive.parent / "outer.des"
+    with shardcore.create(swh, format="des") as writer:
+        writer.add("inner", archive.read_bytes())
+    opened(qtbot, window.session, f"{swh}#/inner")
+    switch = window.changing.switch
+    qtbot.waitUntil(lambda: "part of another file" in switch.why_not)
+    assert "inside another file" in window.sandbox_shell.sandbox.why_not
+    assert not window.sandbox_shell.actions.switch.isEnabled()
+
+
+def test_what_comes_out_of_a_sandbox_is_one(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    with shardcore.open(archive) as shard:
+        at = shard.find("a/b#c").spans[0].start + 128
+        expects = shard.source.identity
+    change = Change.overwrite(at, np.float32(42).tobytes())
+    request = OpenRequest(str(archive)).with_changes((change,), expects)
+    inner = OpenRequest(request.uri, sandbox=True, changes=request.changes, expects=expects, inside=("a/b#c",))
+    opened(qtbot, window.session, inner)
+    assert window.session.shard.array("all").ravel()[0] == 42
+    assert "(sandbox)" in window.windowTitle()
+    assert not window.sandbox_shell.sandbox.on
+    assert not window.objects.actions_.extract_all.isEnabled()
+
+
+def test_a_remote_object_opens_inside(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    with RangeServer({"/archive.des": archive}) as server:
+        opened(qtbot, window.session, f"{server.url}/archive.des#/2090")
+        assert window.session.request == OpenRequest(
+            f"{server.url}/archive.des", remote=window.session.request.remote, inside=("2090",)
+        )
+        assert window.session.request_log is not None
+        assert len(server.log) < 8
+        window.session.close()

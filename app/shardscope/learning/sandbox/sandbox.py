@@ -172,11 +172,6 @@ class Sandbox(QObject):
             made, self._add, failed=self.tr("Cannot flip the bit"), key=("flip", self), priority=JobPriority.SCREEN
         )
 
-    def overwrite(self, data: bytes) -> None:
-        place = self.place
-        if place is not None and data:
-            self._add(Change.overwrite(place.start, data))
-
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes as one step; the file is reopened after `SOON_MILLISECONDS` without typing."""
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
+from PySide6.QtWidgets import QDialog, QTableWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.extraction import Conflict
@@ -42,11 +42,6 @@ def sheet_of(qtbot: QtBot, panel: ObjectPanel) -> ExtractDialog:
     return sheet
 
 
-def focused(sheet: QDialog) -> QWidget:
-    """What gets the keys of a dialog: offscreen no window is active."""
-    return sheet.focusWidget() or sheet
-
-
 def type_folder(sheet: ExtractDialog, folder: Path) -> None:
     """Replaces the folder, which is selected when the sheet opens, by typing."""
     line = sheet.where.lineEdit()
@@ -60,31 +55,25 @@ def written(folder: Path) -> set[str]:
     return {name for name in names if not name.startswith("manifest")}
 
 
-def test_extract_by_keyboard(qtbot: QtBot, panel: ObjectPanel, settings: Settings, tmp_path: Path) -> None:
-    panel.table.selectAll()
-    panel.actions_.extract.trigger()
-    sheet = sheet_of(qtbot, panel)
-    assert sheet.total.text().startswith("12 objects, ")
-    type_folder(sheet, tmp_path / "out")
-    sheet.guess.setFocus()
-    QTest.keyClick(sheet.guess, Qt.Key.Key_Space)
-    with qtbot.waitSignal(panel.actions_.extracting.finished):
-        QTest.keyClick(focused(sheet), Qt.Key.Key_Return)
-    assert len(written(tmp_path / "out")) == 12
-    assert settings.folders == [str(tmp_path / "out")]
-    assert Choices.of(settings.extraction) == Choices(guess_extension=True)
-
-
-def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
+def test_all_are_extracted_by_keyboard(qtbot: QtBot, panel: ObjectPanel, settings: Settings, tmp_path: Path) -> None:
     panel.table.selectionModel().clear()
     assert not panel.actions_.extract.isEnabled()
     panel.actions_.extract_all.trigger()
     sheet = sheet_of(qtbot, panel)
     assert sheet.total.text().startswith("12 objects, ")
     type_folder(sheet, tmp_path / "out")
+    sheet.guess.setFocus()
+    QTest.keyClick(sheet.guess, Qt.Key.Key_Space)
     with qtbot.waitSignal(panel.actions_.extracting.finished):
-        sheet.extract.click()
+        QTest.keyClick(sheet.focusWidget(), Qt.Key.Key_Return)
     assert len(written(tmp_path / "out")) == 12
+    assert settings.folders == [str(tmp_path / "out")]
+    assert Choices.of(settings.extraction) == Choices(guess_extension=True)
+    panel.table.selectAll()
+    panel.actions_.extract.trigger()
+    sheet_of(qtbot, panel)
+    panel._session.close()
+    qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
 @pytest.mark.parametrize(("answer", "names"), [(Conflict.SKIP, 12), (Conflict.RENAME, 24), (Conflict.REPLACE, 12)])
@@ -152,13 +141,6 @@ def test_deleted_objects_are_a_choice(
             sheet.extract.click()
         assert written(tmp_path / f"out{number}") == names
         qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
-
-
-def test_the_sheet_goes_with_the_file(qtbot: QtBot, panel: ObjectPanel) -> None:
-    panel.actions_.extract_all.trigger()
-    sheet_of(qtbot, panel)
-    panel._session.close()
-    qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
 def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:

@@ -60,8 +60,7 @@ def sheet_of(qtbot: QtBot, shards: NewShards) -> NewShardDialog:
     """The sheet that is open."""
     window = shards.parent()
     qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
-    sheet = window.findChild(NewShardDialog)
-    return sheet
+    return window.findChild(NewShardDialog)
 
 
 def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
@@ -75,13 +74,8 @@ def wait_planned(qtbot: QtBot, sheet: NewShardDialog, *, exact: bool = True) -> 
 
     def is_drawn() -> bool:
         planned, work = sheet.form.plan.planned, sheet.form.work
-        drawn = planned is not None and work is not None and planned.name == work.target.path.name
-        return (
-            drawn
-            and planned is not None
-            and planned.plan.exact is exact
-            and sheet.form.plan.summary.text()[:4] != "Plan"
-        )
+        drawn = planned and work and planned.name == work.target.path.name and planned.plan.exact is exact
+        return bool(drawn) and sheet.form.plan.summary.text()[:4] != "Plan"
 
     qtbot.waitUntil(is_drawn)
 

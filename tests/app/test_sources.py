@@ -1,11 +1,12 @@
-"""Sources of the window: texts out of files reach labels as plain text, and the clipboard through one place."""
+"""Sources of the window: texts are translated, reach labels as plain text, and the clipboard through one place."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from PySide6.QtGui import QGuiApplication
@@ -13,6 +14,66 @@ from PySide6.QtWidgets import QApplication
 
 import shardscope
 from shardscope.widgets.clipboard import copy_lines, copy_text
+
+APP = Path(__file__).parents[2] / "app" / "shardscope"
+
+SHOWING = frozenset(
+    {
+        *("setText", "setToolTip", "setStatusTip", "setWhatsThis", "setAccessibleName", "setWindowTitle"),
+        *("setPlaceholderText", "setIconText", "addAction", "addMenu", "_action"),
+        *("QAction", "QPushButton", "QLabel", "QCheckBox", "QRadioButton", "QGroupBox", "QDockWidget", "QMenu"),
+        *("emit", "tell", "say", "_say", "say_for_a_while", "set_text"),
+        *("WrapText", "Form", "addItem"),
+    }
+)
+"""Calls that take a text that people read; sentences of the status line and of bars, too."""
+
+AT: Mapping[str, int] = MappingProxyType(
+    {"setTabText": 1, "addTab": 1, "showText": 1, "QFileDialog": 1, "setTabToolTip": 1, "addRow": 0}
+)
+"""Calls that take the text at another place than the first."""
+
+KEYWORDS = frozenset({"action"})
+"""Arguments by name that people read."""
+
+
+def literals(source: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in SHOWING and name not in AT:
+            continue
+        texts = node.args[AT.get(name, 0) :][:1]
+        for argument in [*texts, *(one.value for one in node.keywords if one.arg in KEYWORDS)]:
+            text = _literal(argument)
+            if any(letter.isalpha() for letter in re.sub(r"<[^>]*>|Shardscope", "", text)):
+                yield node.lineno, text
+
+
+def _literal(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.IfExp):
+        return _literal(node.body) + _literal(node.orelse)
+    if isinstance(node, ast.BinOp):
+        return _literal(node.left) + _literal(node.right)
+    return ""
+
+
+def untranslated() -> dict[str, list[str]]:
+    modules = sorted(APP.rglob("*.py"))
+    found = {path.relative_to(APP).as_posix(): list(literals(path.read_text("utf-8"))) for path in modules}
+    return {name: [f"{line}: {text}" for line, text in texts] for name, texts in found.items() if texts}
+
+
+@pytest.mark.thorough
+def test_every_text_is_translated() -> None:
+    """No text is shown that was not handed to `tr` or `translate`: labels, menus, and sentences of the status line."""
+    assert untranslated() == {}
+
 
 SOURCES = sorted(Path(shardscope.__file__).parent.rglob("*.py"))
 FORMATS = "setTextFormat"
