@@ -309,9 +309,7 @@ class _ReadOnlyStore(Store):
             else:
                 future.set_result(one)
 
-    async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         found = await self._bytes_of(key)
         if found is None:
             return None

@@ -607,12 +607,17 @@ class DataSet(Shard):
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawings of the member in which a lookup ended."""
-        name = trace.member if trace is not None else ""
+        """Return the drawings of the member in which a lookup ended, or those of the first member."""
+        from shardcore.teaching import part_of
+
+        name = trace.member if trace is not None else self.first_member
         try:
-            return self.placed_sketches(self.member(name).sketches(trace), name)
+            if trace is not None:
+                return self.placed_sketches(self.member(name).sketches(trace), name)
         except ShardError:
             return ()
+        part = part_of(self.format)
+        return self.placed_sketches(part.folder_sketches(self, name), name) if part is not None and name else ()
 
     @property
     def first_member(self) -> str:

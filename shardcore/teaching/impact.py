@@ -115,7 +115,6 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-
     digest: str
     size: int
     error: str = ""
@@ -265,7 +264,6 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
-
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -403,4 +401,3 @@ def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
     if span is None or finding.key is not None:
         return False
     return any(source == span.source and start < span.stop and span.start < stop for source, start, stop in spans)
-

@@ -80,7 +80,7 @@ def test_equal_objects_and_seed_give_the_bytes_of_the_reference(tmp_path: Path) 
 def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
     from swh.shard import Shard, ShardCreator
 
-    from shardcore.formats.swh.edits import delete
+    from shardcore.formats.swh.writer import delete
     from shardcore.writing.undo import apply
 
     theirs, ours = tmp_path / "theirs.shard", tmp_path / "ours.shard"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardcore.formats.swh.chd_build import FIRST_SEED, build
+from shardcore.formats.swh.chd import FIRST_SEED, build
 from tests.shardcore.formats.swh.sections import random_keys, section_bytes, take_apart
 
 pytestmark = pytest.mark.interop("swh.shard")

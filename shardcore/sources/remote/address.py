@@ -42,9 +42,7 @@ _GOOGLE_CONSOLE = "console.cloud.google.com"
 _GOOGLE_PAGE = re.compile(r"/storage/browser/(?P<object>_details/)?(?P<bucket>[^/;]+)(?:/(?P<key>[^;]*))?(?:;.*)?")
 _REPOSITORY = r"(?P<repo>(?:datasets/|spaces/|(?!datasets/|spaces/))[^/@]+/[^/@]+)"
 _REVISION = r"refs/(?:convert|pr)/[^/]+|[^/]+"
-_HUB_PAGE = re.compile(
-    rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)"
-)
+_HUB_PAGE = re.compile(rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)")
 _HUB_QUERIES = ("", "download=true")
 _HUB_ADDRESS = re.compile(rf"{_REPOSITORY}(?:@(?P<revision>{_REVISION}))?(?:/(?P<path>.*))?")
 _VIRTUAL_HOST = re.compile(
@@ -322,7 +320,9 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
     found = _AWS_PAGE.fullmatch(unquote(parts.path))
     if found is None:
-        raise UsageError("this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key")
+        raise UsageError(
+            "this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key"
+        )
     if found["bucket"].startswith("arn:"):
         return _arn_address(found["bucket"] + (f"/{found['key']}" if found["key"] else ""))
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}

@@ -72,7 +72,7 @@ def _checked(name: str) -> str:
 
 def _filled(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"headers.toml: the value of {name} is a text, such as \"Bearer ${{TOKEN}}\"")
+        raise UsageError(f'headers.toml: the value of {name} is a text, such as "Bearer ${{TOKEN}}"')
     for variable in _VARIABLE.findall(value):
         if variable not in os.environ:
             raise UsageError(f"headers.toml: the environment variable {variable} is not set")

@@ -140,9 +140,7 @@ class Upload:
         """Remove the parts of an unfinished upload; does nothing if it has ended."""
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
-    def _pages(
-        self, address: Address, operation: str, marks: dict[str, str], **given: Any
-    ) -> Iterator[dict[str, Any]]:
+    def _pages(self, address: Address, operation: str, marks: dict[str, str], **given: Any) -> Iterator[dict[str, Any]]:
         """Yield the pages of a listing; `marks` maps request parameters to response fields for the next page."""
         given = given or {"Prefix": address.path}
         more: dict[str, Any] = {}

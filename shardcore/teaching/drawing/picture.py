@@ -134,7 +134,6 @@ Shape = Box | Text | Path
 
 @dataclass(frozen=True, slots=True)
 class Area:
-
     item: int
     points: tuple[Point, ...]
 

@@ -83,8 +83,6 @@ def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
     return AnswerVerdict(True, scene.prose(question.right) or "Right.")
 
 
-
-
 def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> bool:
     kind = question.kind
     if kind is Answer.NODE:

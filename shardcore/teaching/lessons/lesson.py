@@ -274,8 +274,6 @@ def _fresh(text: str, place: int) -> Fresh:
     return Fresh(int(count), folder, tuple(values.items()), format)
 
 
-
-
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
     if word == "ask":
         if question is not None:
@@ -298,8 +296,6 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
     if word == "wrong":
         return replace(question, wrong=(*question.wrong, (which, rest)))
     return replace(question, right=rest)
-
-
 
 
 def _check(question: Question, place: int) -> None:

@@ -71,7 +71,6 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-
     answer: str
     why: str
 
@@ -103,8 +102,6 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
                 shard = files.enter_context(open_shard(place, partial=True))
             if shard is not None:
                 yield staged(lesson, number, shard, key)
-
-
 
 
 def answer_of(stage: LessonStage) -> PageAnswer | None:

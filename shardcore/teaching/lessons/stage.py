@@ -116,8 +116,6 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
-
-
 def pick_key(shard: Shard, random: Random | None = None) -> str:
     """Return a key: always the same, or with `random` any of the first `_FRESH` rows; empty without keys."""
     objects = shard.objects

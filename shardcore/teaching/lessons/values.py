@@ -113,7 +113,6 @@ class LessonScene:
         except GotoError as error:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
-
     def _told(self, name: str, title: str) -> object:
         number = self.step(title)
         values = self.trace.steps[number].values if self.trace is not None else {}

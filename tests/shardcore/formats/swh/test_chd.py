@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import Cancelled, ShardError
-from shardcore.formats.swh import chd, chd_build
-from shardcore.formats.swh.chd import Function
-from shardcore.formats.swh.chd_build import build, find_duplicate, table_sizes
-from shardcore.formats.swh.chd_code import decode
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.chd import Function, build, find_duplicate, table_sizes
+from shardcore.formats.swh.hash_section import decode
 from shardcore.testing import sampled
 from tests.shardcore.formats.swh.sections import key_array, keys_of_texts, random_keys, section_bytes, take_apart
 
@@ -176,7 +175,7 @@ def place_slowly(members: dict[int, list[tuple[int, int]]], n: int, displacement
                     waiting.append(g)
             left = waiting
             probe += 1
-            if probe >= min(chd_build.MAX_PROBES, n * n):
+            if probe >= min(chd.MAX_PROBES, n * n):
                 return False
     return True
 
@@ -232,9 +231,9 @@ def test_no_keys() -> None:
 
 
 def test_seeds_count_up_from_the_first() -> None:
-    number = next(n for n in range(1000) if build(random_keys(20, seed=n)).seed != chd_build.FIRST_SEED)
+    number = next(n for n in range(1000) if build(random_keys(20, seed=n)).seed != chd.FIRST_SEED)
     keys = random_keys(20, seed=number)
-    first = chd_build.FIRST_SEED
+    first = chd.FIRST_SEED
     assert section_bytes(build(keys)) == section_bytes(build(keys, range(first, first + 100)))
     assert build(random_keys(5, seed=1), 2**32 + 7).seed == 7
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError
-from shardcore.formats.swh.chd_code import (
+from shardcore.formats.swh.hash_section import (
     Encoded,
     bit_field,
     byte_range,

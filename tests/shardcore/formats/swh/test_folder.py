@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, NotAShard
-from shardcore.formats.swh import folder as swh_folder
+from shardcore.formats.swh import shard as swh_folder
 from shardcore.model.finding import Severity
 from shardcore.shards.dataset import DataSet
 from shardcore.sources.local import FileSource, LocalFolder
