@@ -252,13 +252,19 @@ class LookupRecorder:
         self._requests_before, self._bytes_before = requests, size
 
     def follow(self, walk: Iterator[Any], steps: Callable[[], Steps]) -> ObjectRef:
-        """Exhaust the facts of a lookup, and record the steps of each; return the last fact, the object."""
-        fact = None
+        """Return the object to which the facts of a lookup lead; if recording, with the steps of each fact.
+
+        Facts after the object, such as its content, are only for a trace: a silent lookup ends at the object.
+        """
+        found = None
         for fact in walk:
             if self.recording:
                 self.record(fact, steps())
-        assert isinstance(fact, ObjectRef)
-        return fact
+            found = fact if isinstance(fact, ObjectRef) else found
+            if found is not None and not self.recording:
+                break
+        assert found is not None
+        return found
 
     def record(self, fact: Any, steps: Steps) -> None:
         """Record the steps of a fact; the first of them has the cost."""
@@ -272,7 +278,7 @@ class LookupRecorder:
                 *spans_of(get(fact, row.spans)),
                 why=row.why,
                 inputs=spans_of(get(fact, row.inputs)),
-                at={value.name: get(fact, value.at) for value in row.values if value.at},
+                at={value.name: span for value in row.values if value.at and (span := get(fact, value.at))},
                 fact=(steps.format, fact),
                 meanings={value.name: Meaning(value.text, value.unit, value.relative) for value in row.values},
                 **{value.name: get(fact, value.get) for value in row.values},

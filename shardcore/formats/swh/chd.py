@@ -12,6 +12,7 @@ displacement that is tried. Sections such as §3 are those of `docs/formats/swh.
 from __future__ import annotations
 
 import itertools
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,6 +37,7 @@ STATE_START = 0x9E3779B9
 """Initial value of the first two state numbers; the third is the seed."""
 
 _MASK = 0xFFFFFFFF
+_WORDS = struct.Struct("<8I")
 _SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row per pass of the mix
 _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
 
@@ -54,17 +56,18 @@ class Round(NamedTuple):
 def key_words(key: bytes) -> tuple[int, ...]:
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
-    return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE))[:, 0])
+    return _WORDS.unpack(key)
 
 
 def jenkins_rounds(key: bytes, seed: int) -> tuple[Round, Round, Round]:
     words = key_words(key)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
-    for addends in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
-        a, b, c = ((number + addend) & _MASK for number, addend in zip(state, addends, strict=True))
-        mixed = _mix_integers(a, b, c)
-        rounds.append(Round(state, (addends[0], addends[1], addends[2]), (a, b, c), mixed))
+    for x, y, z in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+        a, b, c = state
+        added = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
+        mixed = _mix_integers(*added)
+        rounds.append(Round(state, (x, y, z), added, mixed))
         state = mixed
     return rounds[0], rounds[1], rounds[2]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,6 @@ from shardcore.model.table import Links
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source, read_pieces
-from shardcore.sources.wrapped import KeptSource
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -164,25 +163,27 @@ class SwhFile:
         return self.hash_layout
 
     def hash_tail(self) -> dict[str, Any]:
-        layout = self.hashing()
-        read = self.hash_source(self.source).read
-        return self._tail.get(lambda: HASH_TAIL.read_one(read(layout.tail.start, layout.tail.stop)))
+        tail, read = self.hashing().tail, self.hash_reader(self.source)
+        return self._tail.get(lambda: HASH_TAIL.read_one(read([(tail.start, tail.stop)])[0]))
 
     @property
     def has_hash_section(self) -> bool:
         """True if opening read the whole section, so that a lookup does not read it."""
         return self._section is not None
 
-    def hash_source(self, source: Source) -> Source:
-        """Return the source of the hash function: memory if opening read all of it, else the file."""
-        return source if self._section is None else KeptSource(source, self.hashing().start, self._section)
+    def hash_reader(self, source: Source) -> Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]:
+        """Return the reader of ranges of the hash function: from memory if opening read all of it."""
+        section, start = self._section, self.hashing().start
+        if section is None:
+            return source.read_many
+        return lambda ranges: [section[first - start : last - start] for first, last in ranges]
 
     def function(self) -> tuple[hash_section.Encoded, hash_section.Decoded]:
         return self._function.get(self._read_function)
 
     def _read_function(self) -> tuple[hash_section.Encoded, hash_section.Decoded]:
         layout = self.hashing()
-        section = self.hash_source(self.source).read(layout.start, layout.stop)
+        (section,) = self.hash_reader(self.source)([(layout.start, layout.stop)])
         hash_section.read_hash_tail(section[-HASH_TAIL.size :], layout)
         encoded = hash_section.read_encoded(section, layout)
         return encoded, hash_section.decode(encoded, layout.buckets, layout.where)

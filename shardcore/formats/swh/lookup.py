@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -56,6 +56,9 @@ CERTAIN = 10_000
 """Keys that hash to their slots prove the function when chance would do the same less than once in so many shards."""
 
 I64 = NDArray[np.int64]
+Range = tuple[int, int]
+Read = Callable[[Sequence[Range]], Sequence[bytes]]
+"""Reads ranges of the hash function section, given as bytes `[start, stop)` of the file."""
 
 
 # --- facts ------------------------------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ class Located:
         positions: P[g - 1] and P[g] in the unary bits; P[-1] is -1.
         start: First bit of the value in the value store.
         length: Bits of the value.
-        spans: The bytes read: directory entry, unary bits, low bits.
+        ranges: The directory entry and the low bits read.
         entry: The directory entry: position of the one-bit it is for.
         lows: Low bits of bucket g - 1 and of g; 0 for bucket -1.
         unary: The unary bits read: offset within them, and bytes.
@@ -101,23 +104,35 @@ class Located:
     positions: tuple[int, int]
     start: int
     length: int
-    spans: tuple[Span, ...]
+    ranges: tuple[Range, Range]
     entry: int
     lows: tuple[int, int]
     unary: tuple[tuple[int, bytes], ...]
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The bytes read: directory entry, unary bits, low bits."""
+        first = self.hashed.hashing.parts["unary bits"].start
+        unary = (Span("", first + at, first + at + len(piece)) for at, piece in self.unary)
+        return Span("", *self.ranges[0]), *unary, Span("", *self.ranges[1])
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The displacement of the bucket, and with it the slot of the key; `stored` is empty for a value of no bits."""
+    """The displacement of the bucket, and with it the slot of the key.
 
+    Attributes:
+        displacement: d = p0 + p1 · n.
+        stored: Bytes of the value; empty for a value of no bits.
+        slot_start: First byte of the slot: the index ends where the hash function begins.
+    """
+
+    hashed: Hashed
     located: Located
     displacement: int
     stored: Span
-
-    @property
-    def hashed(self) -> Hashed:
-        return self.located.hashed
+    slot: int
+    slot_start: int
 
     @property
     def slots(self) -> int:
@@ -130,15 +145,6 @@ class Placed:
     @property
     def probes(self) -> int:
         return self.displacement % self.slots
-
-    @property
-    def slot(self) -> int:
-        return chd.slot_one(self.hashed.first, self.hashed.step, self.displacement, self.slots)
-
-    @property
-    def slot_start(self) -> int:
-        """First byte of the slot: the index ends where the hash function begins."""
-        return self.hashed.hashing.start - SLOT.size * (self.slots - self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,57 +173,61 @@ def hash_key(hashing: HashLayout, key: bytes) -> Hashed:
     return Hashed(key, hashing, rounds, *chd.place_one(rounds[-1].mixed, hashing.buckets, hashing.slots))
 
 
-def locate(source: Source, keys: Sequence[Hashed]) -> list[Located]:
+def locate(read: Read, keys: Sequence[Hashed]) -> list[Located]:
     """Locate displacements, usually in one parallel group of three small ranges per key.
 
     Raises:
         FormatError: That of the first key cannot be located; others are left out.
     """
-    data = source.read_many([one for hashed in keys for one in _ranges(hashed)])
-    found = [_located(source, keys[0], data[:3])]
+    ranges = [_ranges(hashed) for hashed in keys]
+    data = read([one for three in ranges for one in three])
+    found = [_located(read, keys[0], ranges[0], data[:3])]
     for number, hashed in enumerate(keys[1:], 1):
         with suppress(FormatError):
-            found.append(_located(source, hashed, data[3 * number : 3 * number + 3]))
+            found.append(_located(read, hashed, ranges[number], data[3 * number : 3 * number + 3]))
     return found
 
 
-def place(source: Source, keys: Sequence[Located]) -> list[Placed]:
+def place(read: Read, keys: Sequence[Located]) -> list[Placed]:
     store = keys[0].hashed.hashing.parts["value store"]
     fields = [byte_range(located.start, located.length) for located in keys]
-    data = source.read_many([(store.start + start, store.start + stop) for start, stop in fields])
+    data = read([(store.start + start, store.start + stop) for start, stop in fields])
     placed = []
     for located, (start, stop), field in zip(keys, fields, data, strict=True):
         stored = bit_field(field, located.start - 8 * start, located.length)
-        span = Span("", store.start + start, store.start + stop)
-        placed.append(Placed(located, displacement(stored, located.length), span))
+        d, hashed = displacement(stored, located.length), located.hashed
+        slots = hashed.hashing.slots
+        slot = chd.slot_one(hashed.first, hashed.step, d, slots)
+        slot_start = hashed.hashing.start - SLOT.size * (slots - slot)
+        placed.append(Placed(hashed, located, d, Span("", store.start + start, store.start + stop), slot, slot_start))
     return placed
 
 
-def place_key(source: Source, hashing: HashLayout, key: bytes) -> Placed:
-    """Return the slot that the hash function gives a key, and how; `source` has the hash function."""
-    return place(source, locate(source, [hash_key(hashing, key)]))[0]
+def place_key(read: Read, hashing: HashLayout, key: bytes) -> Placed:
+    """Return the slot that the hash function gives a key, and how."""
+    return place(read, locate(read, [hash_key(hashing, key)]))[0]
 
 
-def _ranges(hashed: Hashed) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+def _ranges(hashed: Hashed) -> tuple[Range, Range, Range]:
     """Return the ranges of the directory entry, the probable unary bits, and the low bits of a bucket."""
-    hashing, bucket = hashed.hashing, hashed.bucket
-    unary, directory, low = (hashing.parts[name] for name in ("unary bits", "select directory", "low bits"))
-    entry = DIRECTORY_ENTRY.span("", directory.start + DIRECTORY_ENTRY.size * (bucket // ONES_PER_ENTRY))
+    hashing, bucket, parts = hashed.hashing, hashed.bucket, hashed.hashing.parts
+    unary, low = parts["unary bits"], parts["low bits"]
+    entry = parts["select directory"].start + DIRECTORY_ENTRY.size * (bucket // ONES_PER_ENTRY)
     first_low = max(bucket - 1, 0) * hashing.low_width
     low_start, low_stop = byte_range(first_low, (bucket + 1) * hashing.low_width - first_low)
     # One-bits are spread evenly, so the position is estimated and read in parallel with the directory.
-    start = max(hashing.unary_bits * bucket // hashing.buckets // 8 - UNARY_GUESS // 2, 0)
-    stop = min(start + UNARY_GUESS, unary.size)
+    likely = hashing.unary_bits * bucket // hashing.buckets // 8
+    start = unary.start + max(likely - UNARY_GUESS // 2, 0)
     return (
-        (entry.start, entry.stop),
-        (unary.start + start, unary.start + stop),
+        (entry, entry + DIRECTORY_ENTRY.size),
+        (start, min(start + UNARY_GUESS, unary.stop)),
         (low.start + low_start, low.start + low_stop),
     )
 
 
-def _located(source: Source, hashed: Hashed, data: Sequence[bytes]) -> Located:
+def _located(read: Read, hashed: Hashed, ranges: tuple[Range, Range, Range], data: Sequence[bytes]) -> Located:
     hashing, bucket, (entry_bytes, guessed, low_bytes) = hashed.hashing, hashed.bucket, data
-    entry_place, (guess_start, guess_stop), low_place = _ranges(hashed)
+    entry_place, (guess_start, guess_stop), low_place = ranges
     unary, width = hashing.parts["unary bits"], hashing.low_width
     looked: list[tuple[int, bytes]] = []
 
@@ -225,23 +235,17 @@ def _located(source: Source, hashed: Hashed, data: Sequence[bytes]) -> Located:
         first, last = unary.start + start, min(unary.start + stop, unary.stop)
         inside = guess_start <= first and last <= guess_stop
         looked.append(
-            (start, guessed[first - guess_start : last - guess_start] if inside else source.read(first, last))
+            (start, guessed[first - guess_start : last - guess_start] if inside else read([(first, last)])[0])
         )
         return looked[-1][1]
 
     entry = int(DIRECTORY_ENTRY.read_one(entry_bytes)["position"])
     positions = find_bucket_bits(read_unary, entry, bucket, hashing.unary_bits, hashing.where)
-    first_low = max(bucket - 1, 0) * width
-    shift = first_low - 8 * (low_place[0] - hashing.parts["low bits"].start)
+    shift = max(bucket - 1, 0) * width - 8 * (low_place[0] - hashing.parts["low bits"].start)
     own = bit_field(low_bytes, shift + (width if bucket else 0), width)
     lows = bit_field(low_bytes, shift, width) if bucket else 0, own
     start, length = value_place(bucket, positions, lows, width, hashing.store_bits)
-    spans = (
-        Span("", *entry_place),
-        *(Span("", unary.start + at, unary.start + at + len(piece)) for at, piece in looked),
-        Span("", *low_place),
-    )
-    return Located(hashed, positions, start, length, spans, entry, lows, tuple(looked))
+    return Located(hashed, positions, start, length, (entry_place, low_place), entry, lows, tuple(looked))
 
 
 def is_certain(agree: int, slots: int) -> bool:
@@ -283,10 +287,10 @@ class SwhLookup:
         yield Begun(bytes.fromhex(key), file.header, self._layout, hashing)
         hashed = hash_key(hashing, bytes.fromhex(key))
         yield hashed
-        hashes, probe = file.hash_source(source), self._probe(hashed)
-        located = locate(hashes, [hashed] if probe is None else [hashed, probe.hashed])
+        read, probe = file.hash_reader(source), self._probe(hashed)
+        located = locate(read, [hashed] if probe is None else [hashed, probe.hashed])
         yield located[0]
-        placed, *others = place(hashes, located)
+        placed, *others = place(read, located)
         if probe is not None and others and others[0].slot == probe.slot:
             self._checked = True
         yield placed
@@ -322,7 +326,7 @@ class SwhLookup:
             return
         for _, key in file.live_keys(slot, file.slots(slot, slot + 1)):
             with suppress(FormatError):  # a damaged hash function is in the tree and in the findings
-                placed = place_key(file.hash_source(file.source), file.hashing(), key)
+                placed = place_key(file.hash_reader(file.source), file.hashing(), key)
                 if placed.slot == slot:
                     why = f"The displacement of bucket {placed.hashed.bucket} gives the key of slot {slot} its slot."
                     pointer = placed.stored if placed.stored.size else file.hashing().parts["unary bits"]
@@ -396,7 +400,7 @@ class SwhLookup:
     def _misfit(self, source: Source) -> FormatError | None:
         hashing, agree, others = self._file.hashing(), 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
-            same = slot == place_key(self._file.hash_source(source), hashing, key).slot
+            same = slot == place_key(self._file.hash_reader(source), hashing, key).slot
             agree += same
             others += not same
             if agree and is_certain(agree, hashing.slots):

@@ -262,7 +262,7 @@ class DisplacementSketch:
         first = max(min(start - 1, store.size - _STORE_BYTES), 0)
         last = min(max(first + _STORE_BYTES, stop), store.size)
         file = self._scene.file
-        data = file.hash_source(file.source).read(store.start + first, store.start + last)
+        (data,) = file.hash_reader(file.source)([(store.start + first, store.start + last)])
         return store_figure(located, first, data, self._beside(placed.hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:

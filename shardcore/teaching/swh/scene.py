@@ -72,7 +72,7 @@ class KeyScene:
             return placed
         key = self._first_key() if self._trace is None else key_bytes(self._trace.key)
         file = self.file
-        return None if key is None else place_key(file.hash_source(file.source), file.hashing(), key)
+        return None if key is None else place_key(file.hash_reader(file.source), file.hashing(), key)
 
     @cached_property
     def all_keys(self) -> AllKeys | None:
