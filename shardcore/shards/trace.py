@@ -186,6 +186,14 @@ class Trace(Displayed):
         return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Fact of a lookup: the content is in files that cannot be read; `described` was found, such as a `recipe`."""
+
+    ref: ObjectRef
+    described: str
+
+
 class LookupRecorder:
     """Running lookup: counts reads, and records steps if `recording`."""
 
@@ -270,6 +278,8 @@ class LookupRecorder:
         """Record the steps of a fact; the first of them has the cost."""
         from shardcore.shards.steps import Sentence, get, spans_of
 
+        if isinstance(fact, Elsewhere):
+            self.elsewhere(fact.described)
         for row in steps.of(fact):
             sentence_of = Sentence(row, fact)
             self.step(
