@@ -608,15 +608,13 @@ class DataSet(Shard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return the drawings of the member in which a lookup ended, or those of the first member."""
-        from shardcore.teaching import part_of
-
         name = trace.member if trace is not None else self.first_member
         try:
             if trace is not None:
                 return self.placed_sketches(self.member(name).sketches(trace), name)
         except ShardError:
             return ()
-        part = part_of(self.format)
+        part = self._teaching()
         return self.placed_sketches(part.folder_sketches(self, name), name) if part is not None and name else ()
 
     @property

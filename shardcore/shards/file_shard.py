@@ -103,11 +103,6 @@ class FileShard(Shard):
         found: tuple[Sketch, ...] = part.sketches(self, trace) if part is not None else ()
         return found
 
-    def _teaching(self) -> Any:
-        from shardcore.teaching import part_of
-
-        return part_of(self.format)
-
     def parse_key(self, text: str) -> Any:
         return text if self._lookup is None else self._lookup.parse(text)
 
