@@ -607,15 +607,16 @@ class DataSet(Shard):
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawings of the member in which a lookup ended, or those of the first member."""
-        name = trace.member if trace is not None else self.first_member
+        """Return the drawings of the data set, or those of the member in which a lookup ended."""
+        part = self._teaching()
+        if part is not None and (found := part.folder_sketches(self, trace)) is not None:
+            drawn: tuple[Sketch, ...] = found
+            return drawn
+        name = trace.member if trace is not None else ""
         try:
-            if trace is not None:
-                return self.placed_sketches(self.member(name).sketches(trace), name)
+            return self.placed_sketches(self.member(name).sketches(trace), name)
         except ShardError:
             return ()
-        part = self._teaching()
-        return self.placed_sketches(part.folder_sketches(self, name), name) if part is not None and name else ()
 
     @property
     def first_member(self) -> str:

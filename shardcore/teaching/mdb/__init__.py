@@ -31,8 +31,15 @@ def sketches(shard: MdbShard, trace: Trace | None) -> tuple[Sketch, ...]:
     return _sketches(MdbScene(lambda: shard.file, key, shard.file))
 
 
-def folder_sketches(data_set: MdbDataSet, member: str) -> tuple[Sketch, ...]:
-    return _sketches(MdbScene(lambda: cast("MdbShard", data_set.member(member)).file, None))
+def folder_sketches(data_set: MdbDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
+    """Return the drawings of the first shard, which is opened at the first drawing."""
+    if trace is not None:
+        return None
+    if not (first := data_set.first_member):
+        return ()
+    return data_set.placed_sketches(
+        _sketches(MdbScene(lambda: cast("MdbShard", data_set.member(first)).file, None)), first
+    )
 
 
 def _sketches(scene: MdbScene) -> tuple[Sketch, ...]:

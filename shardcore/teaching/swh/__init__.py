@@ -25,9 +25,15 @@ def sketches(shard: SwhShard, trace: Trace | None) -> tuple[Sketch, ...]:
     return _sketches(KeyScene(lambda: shard.file, trace)) if shard.file.hash_layout is not None else ()
 
 
-def folder_sketches(data_set: SwhDataSet, member: str) -> tuple[Sketch, ...]:
-    """Return the drawings of a shard of a folder; it is opened at the first drawing."""
-    return _sketches(KeyScene(lambda: cast("SwhShard", data_set.member(member)).file, None))
+def folder_sketches(data_set: SwhDataSet, trace: Trace | None) -> tuple[Sketch, ...] | None:
+    """Return the drawings of the first shard, which is opened at the first drawing."""
+    if trace is not None:
+        return None
+    if not (first := data_set.first_member):
+        return ()
+    return data_set.placed_sketches(
+        _sketches(KeyScene(lambda: cast("SwhShard", data_set.member(first)).file, None)), first
+    )
 
 
 def _sketches(scene: KeyScene) -> tuple[Sketch, ...]:
